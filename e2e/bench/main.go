@@ -1,0 +1,77 @@
+// Command bench measures freshet beside the floor: what the same server delivers
+// on the same machine to a reader that throws everything away. Each name is a
+// group of figures, printed a line a figure:
+//
+//	bench NAME: X rows/s, floor Y rows/s, ratio R, cpu S s, peak M MiB
+//
+// X counts from the launch of the process to its exit, so that start, connecting,
+// committing and stopping are in it; cpu and peak are those of the freshet process.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+)
+
+// groups are the names that bench.sh takes, and what starts their server.
+var groups = map[string]func(ctx context.Context, c config) (database, error){
+	"postgres-iceberg": startPostgres,
+	"mysql-iceberg":    startMySQL,
+}
+
+// config is the environment's say.
+type config struct {
+	rows, changes int
+	server        string
+	keep          bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, names []string) int {
+	if len(names) == 0 {
+		fmt.Fprintln(os.Stderr, "bench: name at least one group: postgres-iceberg, mysql-iceberg")
+		return 2
+	}
+	c := config{server: os.Getenv("BENCH_SERVER"), keep: os.Getenv("BENCH_KEEP") != ""}
+	var err error
+	if c.rows, err = number("BENCH_ROWS", 3_000_000); err == nil {
+		c.changes, err = number("BENCH_CHANGES", 1_500_000)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return 2
+	}
+	for _, name := range names {
+		if groups[name] == nil {
+			fmt.Fprintf(os.Stderr, "bench: no group %q, only: postgres-iceberg, mysql-iceberg\n", name)
+			return 2
+		}
+		if err := measureGroup(ctx, c, name); err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %s: %v\n", name, err)
+			return 1
+		}
+	}
+	return 0
+}
+
+func number(name string, def int) (int, error) {
+	text := os.Getenv(name)
+	if text == "" {
+		return def, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		return 0, fmt.Errorf("%s=%q: want a number above 0", name, text)
+	}
+	return n, nil
+}
