@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,9 @@ import (
 	"github.com/freshet-cdc/freshet/source/mysql/binlog"
 	"github.com/freshet-cdc/freshet/source/mysql/wire"
 )
+
+// codeCommandFailed is ER_ERROR_WHEN_EXECUTING_COMMAND.
+const codeCommandFailed = 1220
 
 // maxLogEvents bounds what is asked for of the log at a time.
 const maxLogEvents = 10_000
@@ -20,10 +24,17 @@ type logEvent struct {
 	kind, info string
 }
 
+// errHalfEvent: at the end of the log stood the first half of an event that was being
+// written. MySQL 9.7 lets SHOW BINLOG EVENTS see it.
+var errHalfEvent = errors.New("the last event of the binlog is being written")
+
 // logEvents returns the events of a binlog file of MySQL from a place on, at most
-// maxLogEvents of them.
+// maxLogEvents of them, or errHalfEvent: ask again.
 func logEvents(ctx context.Context, conn *wire.Conn, p binlog.Place) ([]logEvent, error) {
 	r, err := conn.Query(ctx, fmt.Sprintf("SHOW BINLOG EVENTS IN %s FROM %d LIMIT %d", wire.Literal(p.File), p.Offset, maxLogEvents))
+	if wire.Code(err) == codeCommandFailed && strings.Contains(err.Error(), "Error reading Log_event") {
+		return nil, fmt.Errorf("read the binlog behind %s: %w", p, errHalfEvent)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the binlog behind %s: %w", p, err)
 	}

@@ -128,6 +128,9 @@ func (a *viewAttempt) certain(ctx context.Context, c *control, v *snapshot.View)
 		events, err = logEvents(ctx, conn, from)
 		return err
 	})
+	if errors.Is(err, errHalfEvent) {
+		return false, nil
+	}
 	if err != nil || len(events) == maxLogEvents {
 		return false, err
 	}

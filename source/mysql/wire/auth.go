@@ -96,12 +96,21 @@ func (a *authenticator) change(p []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the account's password has the format of MySQL 4.0", ErrAuth)
 	}
 	name, seed, _ := bytes.Cut(p, []byte{0})
-	a.plugin, a.seed, a.keySent = string(name), bytes.Clone(bytes.TrimSuffix(seed, []byte{0})), false
+	a.plugin, a.seed, a.keySent = string(name), bytes.Clone(unterminated(string(name), seed)), false
 	answer, err := a.first()
 	if answer == nil && err == nil {
 		answer = []byte{} // an empty packet is due
 	}
 	return answer, err
+}
+
+// unterminated takes off the zero that closes the seed of most plugins. MariaDB's own
+// two send 32 bytes and nothing behind them, of which the last may be zero too.
+func unterminated(plugin string, seed []byte) []byte {
+	if (plugin == pluginEd25519 || plugin == pluginParsec) && len(seed) <= 32 {
+		return seed
+	}
+	return bytes.TrimSuffix(seed, []byte{0})
 }
 
 // more handles AuthMoreData.

@@ -73,6 +73,17 @@ func TestAuthSwitch(t *testing.T) {
 	if err != nil || done || len(answer) != 64 {
 		t.Fatal(len(answer), done, err)
 	}
+	// Nothing stands behind the 32 bytes of MariaDB's seeds, the last of which may be zero.
+	for _, plugin := range []string{pluginEd25519, pluginParsec} {
+		full := append(bytes.Repeat([]byte{7}, 31), 0)
+		_, _, err := a.next(append([]byte("\xfe"+plugin+"\x00"), full...))
+		if err != nil || !bytes.Equal(a.seed, full) {
+			t.Errorf("%s: seed %x, %v", plugin, a.seed, err)
+		}
+	}
+	if _, _, err := a.next([]byte("\xfe" + pluginNative + "\x00abcdefghijklmnopqrst\x00")); err != nil || len(a.seed) != 20 {
+		t.Errorf("%s: seed %x, %v", pluginNative, a.seed, err)
+	}
 	// An empty password answers with an empty packet, not with silence.
 	a = &authenticator{plugin: pluginCachingSHA2, seed: seed}
 	if answer, _, err := a.next(append([]byte{0xfe}, pluginNative+"\x00abcdefghijklmnopqrst\x00"...)); err != nil || answer == nil || len(answer) != 0 {
