@@ -64,6 +64,8 @@ type Batch struct {
 	// because it did not change (the Arrow value there is null and means nothing).
 	// A sink resolves them from the row it has before it commits them.
 	Unchanged []Cell
+	// Origin is what else the log tells of the rows, nil where no sink asked for it.
+	Origin *Origin
 
 	refs atomic.Int64
 }
@@ -119,6 +121,9 @@ func (b *Batch) Slice(start, end int, txs []Tx) *Batch {
 		out.Ordinals = b.Ordinals[start:end]
 	}
 	out.Txs = txs
+	if b.Origin != nil {
+		out.Origin = b.Origin.slice(start, end, b.Rows(), b.Txs, txs)
+	}
 	for _, c := range b.Unchanged {
 		if int(c.Row) >= start && int(c.Row) < end {
 			out.Unchanged = append(out.Unchanged, Cell{Row: c.Row - int32(start), Column: c.Column})

@@ -29,6 +29,9 @@ const (
 	// visible or staged, is replaced by what follows, in one commit with it where
 	// the sink can. A snapshot that has to be read again begins with it.
 	ChangeReset
+	// ChangeTransactions says that Transactions have ended; all their rows have come. It
+	// belongs to no table, and comes where the sink asked for it.
+	ChangeTransactions
 )
 
 // String returns Flink CDC's tag of the kind where it has one, for instance add.column.
@@ -52,6 +55,8 @@ func (k ChangeKind) String() string {
 		return "snapshot.done"
 	case ChangeReset:
 		return "reset.table"
+	case ChangeTransactions:
+		return "transactions"
 	}
 	return "unknown"
 }
@@ -71,4 +76,21 @@ type Change struct {
 	// transaction's commit).
 	Position uint64
 	Staged   bool
+	// Transactions: see ChangeTransactions.
+	Transactions []Transaction
+}
+
+// Transaction is a transaction that has ended.
+type Transaction struct {
+	// Tx is as in the batches; Rows counts those of all tables.
+	Tx
+	Origin TxOrigin
+	// Tables are those that had rows, in the order of their first one.
+	Tables []TableRows
+}
+
+// TableRows is how many rows a transaction had of a table.
+type TableRows struct {
+	Table TableID
+	Rows  int64
 }

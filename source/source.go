@@ -29,6 +29,14 @@ type Needs struct {
 	ResolvesUnchanged bool
 	// Reset: the sink can take a schema.ChangeReset.
 	Reset bool
+	// Origin: the sink prints where rows come from, see schema.Origin.
+	Origin bool
+	// Transactions: the sink wants a schema.ChangeTransactions behind transactions that
+	// have ended.
+	Transactions bool
+	// Events: the sink writes down what happens and keeps no rows, so rows that change
+	// without an event (a column that is added with a default) mean nothing to it.
+	Events bool
 }
 
 // Context is what a reader gets when it runs.
