@@ -27,7 +27,7 @@ if [ ! -d "${FRESHET_CONFORMANCE:-../shared/conformance}" ]; then GOTEST_ALLOW_S
 say() { printf '\n== %s\n' "$*"; }
 
 # Servers that tests share; those that they kill or fill they start for themselves.
-servers=(postgres15 postgres18 mysql97 mysql80 mariadb1011 mariadb118)
+servers=(postgres15 postgres18 mysql97 mysql80 mariadb1011 mariadb118 kafka)
 wipe() { for s in "${servers[@]}"; do bash "e2e/servers/$s.sh" wipe tests & done; wait; }
 trap wipe EXIT
 
@@ -45,9 +45,10 @@ address() { cat "$TMPDIR/$1.url"; }
 FRESHET_PG15_URL=$(address postgres15) FRESHET_PG18_URL=$(address postgres18)
 FRESHET_MYSQL97_URL=$(address mysql97) FRESHET_MYSQL80_URL=$(address mysql80)
 FRESHET_MARIADB1011_URL=$(address mariadb1011) FRESHET_MARIADB118_URL=$(address mariadb118)
+FRESHET_KAFKA_URL=$(address kafka)
 PG15=/usr/lib/postgresql/15/bin PG18=$(bash e2e/servers/postgres18.sh bin)
 export FRESHET_READERS_PYTHON FRESHET_PYTHON=$FRESHET_READERS_PYTHON PG_BIN=$PG15
-export FRESHET_PG15_URL FRESHET_PG18_URL FRESHET_MYSQL97_URL FRESHET_MYSQL80_URL FRESHET_MARIADB1011_URL FRESHET_MARIADB118_URL
+export FRESHET_PG15_URL FRESHET_PG18_URL FRESHET_MYSQL97_URL FRESHET_MYSQL80_URL FRESHET_MARIADB1011_URL FRESHET_MARIADB118_URL FRESHET_KAFKA_URL
 
 say "build"
 go build ./...

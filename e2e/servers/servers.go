@@ -44,6 +44,23 @@ func MySQLPrograms(ctx context.Context, version string) (string, error) {
 	return script(ctx, nil, version+".sh", "bin")
 }
 
+// StartKafka starts a Kafka broker of its own; URL is its address, host:port. Each
+// setting is "name=value" for the broker.
+func StartKafka(ctx context.Context, instance string, settings ...string) (*Server, error) {
+	return start(ctx, "kafka.sh", instance, "KAFKA_SETTINGS="+strings.Join(settings, " "))
+}
+
+// StartKafkaFormatted is StartKafka for a broker whose data folder is made with options
+// of Kafka's StorageTool, for instance "--feature transaction.version=1".
+func StartKafkaFormatted(ctx context.Context, instance, options string, settings ...string) (*Server, error) {
+	return start(ctx, "kafka.sh", instance, "KAFKA_SETTINGS="+strings.Join(settings, " "), "KAFKA_FORMAT="+options)
+}
+
+// KafkaPrograms installs Kafka and returns the folder of its command line tools.
+func KafkaPrograms(ctx context.Context) (string, error) {
+	return script(ctx, nil, "kafka.sh", "bin")
+}
+
 // StartToxiproxy starts a toxiproxy; URL is that of its API.
 func StartToxiproxy(ctx context.Context, instance string) (*Server, error) {
 	return start(ctx, "toxiproxy.sh", instance)
