@@ -80,6 +80,29 @@ func (o *Origin) File(position uint64) (name string, offset uint64) {
 	return "", position
 }
 
+// Join makes First and Last agree in a batch of n rows: where there is a single one, it
+// has the place that says more.
+func (o *Origin) Join(n int) {
+	if n != 1 {
+		return
+	}
+	if o.Last == SnapshotLast || o.First == SnapshotTrue || o.First == SnapshotFirstInTable && o.Last != SnapshotTrue {
+		o.First = o.Last
+	}
+	o.Last = o.First
+}
+
+// At returns where row i of n reads stands.
+func (o *Origin) At(i, n int) SnapshotPlace {
+	switch i {
+	case 0:
+		return o.First
+	case n - 1:
+		return o.Last
+	}
+	return SnapshotTrue
+}
+
 // slice returns the origin of rows from start to end of n, whose transactions are txs;
 // all are those of the whole batch.
 func (o *Origin) slice(start, end, n int, all, txs []Tx) *Origin {
@@ -92,10 +115,8 @@ func (o *Origin) slice(start, end, n int, all, txs []Tx) *Origin {
 	}
 	if end == n {
 		out.Last = o.Last
-		if out.Last != SnapshotTrue && end-start == 1 {
-			out.First = out.Last
-		}
 	}
+	out.Join(end - start)
 	out.Queries = sliceQueries(o.Queries, start, end)
 	if len(o.Txs) != len(all) {
 		return out

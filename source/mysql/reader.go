@@ -131,6 +131,10 @@ type reader struct {
 	serverSilent  bool      // it did not answer the last time
 	warned        time.Time
 	keys          schema.Keys
+	txs           *source.Transactions
+	placed        bool             // a row of a snapshot has gone out
+	logFiles      []schema.LogFile // of the newest reads
+	logFilesOf    binlog.Files
 
 	shared shared
 }
@@ -161,7 +165,7 @@ var (
 
 // Run implements source.Reader.
 func (r *reader) Run(ctx context.Context, rc source.Context, out source.Output) ([]byte, error) {
-	r.rc, r.out = rc, out
+	r.rc, r.out, r.txs = rc, out, source.NewTransactions(rc.Needs)
 	if rc.Logger != nil {
 		r.logger = rc.Logger
 	}

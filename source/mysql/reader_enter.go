@@ -20,7 +20,7 @@ func (r *reader) enter(ctx context.Context, t *tableState, id uint64) error {
 	for len(c.Records) > 0 {
 		rec := c.Records[0]
 		c.Records = c.Records[1:]
-		if err := r.enterRecord(ctx, t, c, rec); err != nil {
+		if err := r.enterRecord(ctx, t, c, rec); err != nil { // the last one knows that nothing is left in c
 			return err
 		}
 	}
@@ -95,6 +95,9 @@ func (r *reader) emitReads(ctx context.Context, t *tableState, c *chunkRows, rec
 			b.Ops[i] = schema.OpFill
 		}
 	} else {
+		if r.rc.Needs.Origin {
+			b.Origin = r.readOrigin(t, n, len(c.Records) == 0)
+		}
 		t.rows += int64(n)
 		r.shared.mu.Lock()
 		r.shared.progress.ReadRows += int64(n)

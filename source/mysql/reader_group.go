@@ -23,8 +23,11 @@ func (r *reader) group(ctx context.Context, g *binlog.Group) error {
 			return err
 		}
 	}
+	if err := r.endTransactions(ctx, g); err != nil {
+		return err
+	}
 	for _, e := range g.Effects {
-		if err := r.effect(ctx, e); err != nil {
+		if err := r.effect(ctx, g, e); err != nil {
 			return err
 		}
 	}
@@ -162,6 +165,7 @@ func (r *reader) keylessRows(ctx context.Context, t *tableState, b *schema.Batch
 // emitChanges hands rows of the log on and counts them.
 func (r *reader) emitChanges(ctx context.Context, b *schema.Batch) error {
 	rows := int64(b.Rows())
+	r.txs.Add(b)
 	if err := r.emit(ctx, source.Element{Batch: b}); err != nil {
 		return err
 	}
@@ -172,7 +176,7 @@ func (r *reader) emitChanges(ctx context.Context, b *schema.Batch) error {
 }
 
 // effect follows what a statement did to a table.
-func (r *reader) effect(ctx context.Context, e ddl.Effect) error {
+func (r *reader) effect(ctx context.Context, g *binlog.Group, e ddl.Effect) error {
 	t := r.tables[e.Table]
 	if t == nil && e.Kind == ddl.Rename {
 		t = r.tables[e.NewID]
@@ -192,14 +196,14 @@ func (r *reader) effect(ctx context.Context, e ddl.Effect) error {
 	}
 	switch e.Kind {
 	case ddl.Truncate:
-		return r.truncate(ctx, t, e)
+		return r.truncate(ctx, t, g, e)
 	case ddl.Drop:
 		return r.droppedTable(ctx, t, e)
 	case ddl.Create:
-		return r.recreated(ctx, t, e)
+		return r.recreated(ctx, t, g, e)
 	case ddl.Rename:
 		if e.Table != t.def.ID {
-			return r.recreated(ctx, t, e)
+			return r.recreated(ctx, t, g, e)
 		}
 		return r.renamedAway(t, e)
 	}
@@ -225,12 +229,16 @@ func (r *reader) droppedTable(ctx context.Context, t *tableState, e ddl.Effect) 
 
 // truncate empties a table: a snapshot that runs starts anew, one that has not
 // started will see it.
-func (r *reader) truncate(ctx context.Context, t *tableState, e ddl.Effect) error {
+func (r *reader) truncate(ctx context.Context, t *tableState, g *binlog.Group, e ddl.Effect) error {
 	switch t.win.Phase() {
 	case window.Waiting:
 		return nil
 	case window.Done:
-		return r.emit(ctx, source.Element{Change: &schema.Change{Kind: schema.ChangeTruncate, Table: t.def.ID, Before: t.def, After: t.def, Position: e.Position}})
+		c := &schema.Change{Kind: schema.ChangeTruncate, Table: t.def.ID, Before: t.def, After: t.def, Position: e.Position}
+		if r.rc.Needs.Origin {
+			c.Time, c.Origin = g.EffectsTx.CommitTime, &schema.Origin{Txs: []schema.TxOrigin{g.EffectsOrigin}, Files: g.Files.LogFiles(e.Position)}
+		}
+		return r.emit(ctx, source.Element{Change: c})
 	}
 	return r.reset(ctx, t, "TRUNCATE")
 }
@@ -262,6 +270,9 @@ func (r *reader) redefine(ctx context.Context, t *tableState, e ddl.Effect) erro
 
 // rewritten handles a table that is complete and has other rows now, without events.
 func (r *reader) rewritten(ctx context.Context, t *tableState, position uint64, what string) error {
+	if r.rc.Needs.Events { // what is written down has happened; this makes no event
+		return nil
+	}
 	if !r.cfg.rereadRewritten {
 		return &SchemaChangeError{Table: t.def.ID, Place: r.format(position), What: what,
 			Hint: "rows changed without events: set scan.rewritten-tables to snapshot, which reads such a table again, or start a new pipeline for the table"}
@@ -315,7 +326,7 @@ func (r *reader) appeared(ctx context.Context, e ddl.Effect) error {
 
 // recreated handles a table that was dropped and has come again: empty, or as another
 // one that took its name, with its rows.
-func (r *reader) recreated(ctx context.Context, t *tableState, e ddl.Effect) error {
+func (r *reader) recreated(ctx context.Context, t *tableState, g *binlog.Group, e ddl.Effect) error {
 	t.dropped = false
 	if e.After == nil || !sameShape(t.def, e.After) {
 		return &SchemaChangeError{Table: t.def.ID, Place: r.format(e.Position), What: "the table was dropped and created with other columns",
@@ -324,7 +335,7 @@ func (r *reader) recreated(ctx context.Context, t *tableState, e ddl.Effect) err
 	if t.win.Phase() == window.Done && (e.RewritesRows || e.Kind == ddl.Rename) {
 		return r.rewritten(ctx, t, e.Position, "the table was dropped, and another one with rows took its name")
 	}
-	return r.truncate(ctx, t, e)
+	return r.truncate(ctx, t, g, e)
 }
 
 // sameShape reports whether rows of both definitions fit the same sink table.

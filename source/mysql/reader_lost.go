@@ -212,7 +212,7 @@ func (r *reader) known(ctx context.Context, l *lostTable) error {
 	}
 	switch {
 	case r.tables[l.id] != nil:
-		return r.effect(ctx, *effect)
+		return r.effect(ctx, &binlog.Group{Files: r.files}, *effect)
 	case slices.Contains(r.late, l.id) || r.guessed != 0:
 		return nil // it is added in its turn, or when it has rows
 	}

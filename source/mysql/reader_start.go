@@ -285,7 +285,7 @@ func (r *reader) streamOptions(ctx context.Context, conn *wire.Conn, b beginning
 		ByGTID: b.ByGTID, GTIDs: r.gtids, Start: b.Place, Files: r.files, After: r.core.Position(), Prepared: r.prepared, UnknownXA: r.unknownXA(),
 		LearnBefore: r.learnBefore(), Since: b.Since, SkipEvents: b.SkipEvents, SkipRows: b.SkipRows, Catalog: r.catalog, Captured: r.captures(),
 		Passed: func(id schema.TableID) bool { return passed[id] },
-		Before: r.rc.Needs.Before, KeylessUpdates: r.rc.Needs.KeylessUpdates, ResolvesUnchanged: r.rc.Needs.ResolvesUnchanged,
+		Before: r.rc.Needs.Before, KeylessUpdates: r.rc.Needs.KeylessUpdates, ResolvesUnchanged: r.rc.Needs.ResolvesUnchanged, Origin: r.rc.Needs.Origin,
 		Values: r.cfg.valueOptions(r.server), Allocator: r.mem, Logger: r.logger}, nil
 }
 

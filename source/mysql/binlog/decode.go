@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/source/mysql/event"
 )
 
@@ -102,6 +103,7 @@ type decoder struct {
 	inflate event.Inflater
 	area    []byte
 	rows    event.Rows
+	files   []schema.LogFile // of the present group, where asked for
 }
 
 func newDecoder(mem memory.Allocator) *decoder {
@@ -122,7 +124,10 @@ type txCursor struct {
 }
 
 func (d *decoder) decode(g *rawGroup) decoded {
-	d.used = d.used[:0]
+	d.used, d.files = d.used[:0], nil
+	if n := len(g.rows); n > 0 && g.rows[0].layout.wantOrigin {
+		d.files = g.files.between(g.rows[0].pos, g.rows[n-1].pos)
+	}
 	cur := txCursor{index: -1}
 	for i := range g.rows {
 		e := &g.rows[i]
@@ -152,7 +157,7 @@ func (d *decoder) event(g *rawGroup, e *rowsEvent, cur *txCursor) error {
 	if err != nil {
 		return err
 	}
-	t.cur, t.pos, t.skip = cur, e.pos, e.skip
+	t.cur, t.pos, t.skip, t.sql = cur, e.pos, e.skip, e.sql
 	return t.event(&d.rows)
 }
 
@@ -201,6 +206,10 @@ func (d *decoder) forget() {
 func (d *decoder) finish(g *rawGroup, cur txCursor) decoded {
 	out := decoded{group: &Group{Effects: g.effects, Catalog: g.catalog, Position: g.position, Files: g.files, GTIDs: g.gtids, Executed: g.executed,
 		CommitTime: g.time, InTransaction: g.endInTx, Prepared: g.prepared, Bytes: g.bytes}}
+	if len(g.effects) > 0 && g.effectsOf.origin != nil {
+		t := g.effectsOf
+		out.group.EffectsTx, out.group.EffectsOrigin = schema.Tx{ID: t.id, Commit: t.start, CommitTime: t.time}, t.origin.schema()
+	}
 	out.continues = g.openBefore
 	if g.openRows {
 		out.ordinals = cur.ordinal
@@ -210,7 +219,7 @@ func (d *decoder) finish(g *rawGroup, cur txCursor) decoded {
 		if t.rows == 0 {
 			continue // all of the past
 		}
-		rows, head, err := t.finish(g.continues)
+		rows, head, err := t.finish(g.continues, d.files)
 		if err != nil {
 			out.group.Release()
 			return d.failed(g, nil, err)

@@ -24,7 +24,9 @@ func (t *tableDecoder) event(e *event.Rows) error {
 	if e.Kind != event.Insert && !l.table.HasKey() && !l.keylessUpdates {
 		return withHint(fmt.Errorf("an update or delete of a table without a key, which the sink can't take"), "give the table a primary key, or write it in append mode")
 	}
+	t.number = -1
 	for at := 0; at < len(e.Area); {
+		t.number++
 		next, err := t.row(e, at)
 		if err != nil {
 			return err

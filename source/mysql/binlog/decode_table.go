@@ -65,6 +65,9 @@ type tableDecoder struct {
 	cur  *txCursor
 	pos  uint64
 	skip uint64 // rows
+	sql  *string
+	// number is that of the present row in its event.
+	number int32
 
 	used      bool // in the present group
 	lastRows  int  // in the group before
@@ -76,6 +79,7 @@ type tableDecoder struct {
 	txs       []schema.Tx
 	indexes   []int32 // the transaction of each run in txs
 	unchanged []schema.Cell
+	origins   origins
 
 	old, new     image
 	partialCells []bool // of the present row, by column of the log
@@ -121,7 +125,12 @@ func (t *tableDecoder) begin(op schema.Op) {
 	t.positions = append(t.positions, t.pos)
 	t.ordinals = append(t.ordinals, t.cur.ordinal)
 	t.cur.ordinal++
-	if n := len(t.txs); n > 0 && t.indexes[n-1] == t.cur.index {
+	n := len(t.txs)
+	begins := n == 0 || t.indexes[n-1] != t.cur.index
+	if t.layout.wantOrigin {
+		t.origins.add(t.cur.origin, begins, t.number, t.sql)
+	}
+	if !begins {
 		t.txs[n-1].Rows++
 	} else {
 		t.txs = append(t.txs, schema.Tx{ID: t.cur.id, Commit: t.cur.start, CommitTime: t.cur.time, Rows: 1})
@@ -131,12 +140,16 @@ func (t *tableDecoder) begin(op schema.Op) {
 }
 
 // finish returns the rows as a batch and starts anew. head are the ordinals of the
-// rows that belong to a transaction of earlier groups.
-func (t *tableDecoder) finish(continues bool) (out Rows, head []uint32, err error) {
+// rows that belong to a transaction of earlier groups; files name the log's files, for
+// an Origin.
+func (t *tableDecoder) finish(continues bool, files []schema.LogFile) (out Rows, head []uint32, err error) {
 	batch := schema.NewBatch(t.layout.table, t.builder.rb.NewRecordBatch())
 	batch.Ops, batch.Positions, batch.Ordinals, batch.Txs, batch.Unchanged = t.ops, t.positions, t.ordinals, t.txs, t.unchanged
 	if t.before != nil {
 		batch.Before = t.before.rb.NewRecordBatch()
+	}
+	if t.layout.wantOrigin {
+		batch.Origin = t.origins.take(files)
 	}
 	out.Batch = batch
 	if continues && t.indexes[0] == 0 {
@@ -158,7 +171,7 @@ func (t *tableDecoder) finish(continues bool) (out Rows, head []uint32, err erro
 func (t *tableDecoder) clear() {
 	t.rows, t.size = 0, 0
 	t.ops, t.positions, t.ordinals, t.txs, t.unchanged = nil, nil, nil, nil, nil
-	t.indexes = t.indexes[:0]
+	t.indexes, t.origins = t.indexes[:0], origins{}
 }
 
 // reset throws the rows away.

@@ -16,6 +16,10 @@ type Group struct {
 	Rows []Rows
 	// Effects (DDL, TRUNCATE) come after all of Rows, in order.
 	Effects []ddl.Effect
+	// EffectsTx is the transaction that Effects belong to, with what is known of it where
+	// Options.Origin is set.
+	EffectsTx     schema.Tx
+	EffectsOrigin schema.TxOrigin
 	// Catalog is in force behind the group.
 	Catalog *ddl.Catalog
 	// Position is where the log stands behind the group: the end of a transaction,

@@ -29,7 +29,9 @@ type layout struct {
 	keylessUpdates bool
 	// sinkResolves: updates may name columns that did not change and are not known.
 	sinkResolves bool
-	values       value.Options
+	// wantOrigin: batches say where their rows come from.
+	wantOrigin bool
+	values     value.Options
 
 	rowBytes atomic.Int64 // of the rows seen so far, on average
 }
@@ -64,7 +66,7 @@ func (l *layout) weigh(n int) int {
 }
 
 // needs is what the sinks of the pipeline can use.
-type needs struct{ before, keylessUpdates, resolvesUnchanged bool }
+type needs struct{ before, keylessUpdates, resolvesUnchanged, origin bool }
 
 // newLayout compares what a TABLE_MAP says with the definition in force.
 func newLayout(d *ddl.Definition, t *event.TableMap, n needs, o ddl.Options) (*layout, error) {
@@ -81,7 +83,7 @@ func newLayout(d *ddl.Definition, t *event.TableMap, n needs, o ddl.Options) (*l
 		return nil, fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
 	l := &layout{table: table, rowEnd: rowEnd(d, table, targets, m), wantBefore: n.before || !table.HasKey(), keylessUpdates: n.keylessUpdates,
-		sinkResolves: n.resolvesUnchanged && table.OmitsUnchanged, values: o.Value}
+		sinkResolves: n.resolvesUnchanged && table.OmitsUnchanged, wantOrigin: n.origin, values: o.Value}
 	for i, target := range targets {
 		c := logColumn{target: target, typ: value.CellType{Type: t.Types[i], Meta: t.Metas[i]}}
 		if target >= 0 {

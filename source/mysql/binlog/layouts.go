@@ -66,7 +66,7 @@ func (l *layouts) layout(c *ddl.Catalog, d *ddl.Definition, t *event.TableMap, b
 	if known := l.known[key]; known != nil {
 		return known, nil
 	}
-	out, err := newLayout(d, t, needs{l.o.Before, l.o.KeylessUpdates, l.o.ResolvesUnchanged}, c.Options())
+	out, err := newLayout(d, t, needs{l.o.Before, l.o.KeylessUpdates, l.o.ResolvesUnchanged, l.o.Origin}, c.Options())
 	if err != nil {
 		return nil, err
 	}

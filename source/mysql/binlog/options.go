@@ -59,9 +59,9 @@ type Options struct {
 	// It is told where a captured table has rows, at least the first time and the first
 	// time behind each change of a definition, by the goroutine that reads.
 	Ahead func(id schema.TableID, pos uint64)
-	// Before, KeylessUpdates and ResolvesUnchanged are those of source.Needs.
-	Before, KeylessUpdates, ResolvesUnchanged bool
-	Values                                    value.Options
+	// Before, KeylessUpdates, ResolvesUnchanged and Origin are those of source.Needs.
+	Before, KeylessUpdates, ResolvesUnchanged, Origin bool
+	Values                                            value.Options
 
 	// UnknownXA is asked about an XA COMMIT of a transaction that was prepared
 	// before the start, whose rows are not known; its error ends the stream. nil: an

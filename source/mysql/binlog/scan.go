@@ -47,7 +47,9 @@ type scanner struct {
 	// since, skipEvents and skipRows are those of Options.
 	since                int64
 	skipEvents, skipRows uint64
-	skipped              bool // the present event is one to skip
+	// origins: what is known of transactions and statements is kept for an Origin.
+	origins bool
+	skipped bool // the present event is one to skip
 
 	files    Files
 	format   *event.Format // of the events in the file
@@ -72,6 +74,8 @@ type scanner struct {
 	txFirst  int  // where its rows begin in the group
 	txOut    bool // it has rows in earlier groups
 	alter    event.MariaExtraFlags
+	// sqlOfRows is the statement that makes the rows to come, nil where it is not known.
+	sqlOfRows *string
 
 	gather      bool // only XA transactions are of interest, up to gatherUntil
 	gatherUntil Place
@@ -188,7 +192,7 @@ func inFile(h event.Header) bool {
 // countSkipped counts the events that are to be skipped.
 func (s *scanner) countSkipped(h event.Header) {
 	s.skipped = false
-	if s.skipEvents > 0 && inFile(h) && h.Type != event.FormatType {
+	if s.skipEvents > 0 && inFile(h) && h.Type != event.FormatType && h.Type != event.AnnotateRowsType {
 		s.skipEvents--
 		s.skipped = true
 	}
@@ -290,11 +294,14 @@ func (s *scanner) rows(h event.Header, body []byte, seg *segment) error {
 		g.rows = s.spareRows()
 	}
 	g.use(seg)
-	e := rowsEvent{kind: h.Type, tx: int32(s.txIndex), format: s.format, layout: m.layout, body: body, pos: s.place}
+	e := rowsEvent{kind: h.Type, tx: int32(s.txIndex), format: s.format, layout: m.layout, body: body, pos: s.place, sql: s.sqlOfRows}
 	if s.skipRows > 0 && s.skipEvents == 0 {
 		e.skip, s.skipRows = s.skipRows, 0
 	}
 	g.rows = append(g.rows, e)
+	if s.sqlOfRows != nil && endsStatement(body) {
+		s.sqlOfRows = nil
+	}
 	g.weight += m.layout.weigh(len(body))
 	return nil
 }

@@ -39,6 +39,8 @@ func (s *scanner) other(h event.Header, body []byte) (verdict, error) {
 		}
 		return goOn, withHint(fmt.Errorf("%w: number %d, %q", ErrIncident, e.Number, e.Message),
 			"the server lost events: start the pipeline anew with an empty checkpoint directory, so that the tables are read again")
+	case event.RowsQueryType, event.AnnotateRowsType:
+		return goOn, s.rowsQuery(h, body)
 	case event.PreviousGTIDsType:
 		return goOn, s.previousGTIDs(body)
 	case event.GTIDListType:

@@ -16,6 +16,7 @@ type rawGroup struct {
 	continues bool          // the first of txs has rows in earlier groups
 	endInTx   bool
 	effects   []ddl.Effect
+	effectsOf transaction // whose effects they are
 	catalog   *ddl.Catalog
 	position  uint64 // where the log stands behind the group, 0: nowhere new
 	time      int64
@@ -40,12 +41,14 @@ type rowsEvent struct {
 	layout *layout
 	body   []byte
 	pos    uint64
+	sql    *string // the statement, where it is known and asked for
 }
 
 // transaction is what the rows of one have in common.
 type transaction struct {
 	id, start uint64
 	time      int64
+	origin    *txOrigin // nil where nobody asks for it
 }
 
 func (g *rawGroup) empty() bool {

@@ -64,6 +64,7 @@ func (s *scanner) beginQuery(h event.Header) error {
 		}
 	}
 	s.explicit = true
+	s.noteThread(s.query.ThreadID)
 	return nil
 }
 
@@ -88,7 +89,7 @@ func (s *scanner) statementQuery(h event.Header, q *event.Query) (verdict, error
 		s.catalog = catalog
 		s.forget()
 	}
-	s.group.effects = effects
+	s.group.effects, s.group.effectsOf = effects, s.tx
 	if err := s.plain(h); err != nil {
 		return goOn, err
 	}

@@ -42,6 +42,7 @@ func (s *scanner) mariaGTID(h event.Header, body []byte) error {
 	}
 	s.explicit = e.Flags&event.MariaStandalone == 0
 	s.alter = e.Extra
+	s.noteThread(e.ThreadID)
 	if e.Flags&event.MariaPreparedXA != 0 {
 		s.holdRows()
 	}
@@ -66,6 +67,9 @@ func (s *scanner) startTransaction(h event.Header, g GTID, micros int64) error {
 	}
 	s.inTx, s.explicit, s.gtid, s.alter = true, false, g, 0
 	s.tx = transaction{id: id, start: s.place, time: micros}
+	if s.origins {
+		s.tx.origin, s.sqlOfRows = &txOrigin{server: h.ServerID, gtid: g}, nil
+	}
 	s.txIndex, s.txFirst, s.txOut = -1, 0, false
 	s.savepoints = s.savepoints[:0]
 	if s.place < s.after && !s.passing() {

@@ -73,7 +73,7 @@ func Open(ctx context.Context, o Options) (*Stream, error) {
 
 // request says where the dump begins.
 func (o Options) request() wire.DumpRequest {
-	r := wire.DumpRequest{Hidden: o.gather, ServerID: o.ServerID, UUID: o.UUID, Heartbeat: o.Heartbeat, File: o.Start.File, Position: o.Start.Offset}
+	r := wire.DumpRequest{Hidden: o.gather, ServerID: o.ServerID, UUID: o.UUID, Heartbeat: o.Heartbeat, Statements: o.Origin, File: o.Start.File, Position: o.Start.Offset}
 	if o.ByGTID {
 		r.ByGTID, r.GTIDSet, r.Strict = true, o.GTIDs.String(), true
 	} else if r.Position > maxRequest {
@@ -112,7 +112,7 @@ func start(ctx context.Context, cancel context.CancelFunc, conn connection, o Op
 // scanner returns a scanner at the start.
 func (o Options) scanner() *scanner {
 	s := &scanner{files: o.Files, catalog: o.Catalog, prepared: o.Prepared, reported: o.After, received: o.After, mayJump: o.ByGTID || o.Values.MariaDB,
-		maxHeld: o.MaxPrepared, unknownXA: o.UnknownXA, since: o.Since, skipEvents: o.SkipEvents, skipRows: o.SkipRows}
+		maxHeld: o.MaxPrepared, unknownXA: o.UnknownXA, origins: o.Origin, since: o.Since, skipEvents: o.SkipEvents, skipRows: o.SkipRows}
 	s.following, s.firstTime, s.after = o.Follow, o.Files.Base == "", o.After
 	if !o.ByGTID && o.Start.Offset > maxRequest {
 		s.startPlace = o.Start

@@ -33,6 +33,9 @@ type DumpRequest struct {
 	Heartbeat time.Duration
 	// Hidden leaves us out of SHOW REPLICAS, for a short look.
 	Hidden bool
+	// Statements asks MariaDB for the statements that made the rows, where its log has
+	// them (binlog_annotate_row_events); MySQL sends what it has.
+	Statements bool
 	// EndAtEOF ends the dump with an EOF packet where the binlog ends. A server may
 	// send what it has in its newest file only up to the last sync.
 	EndAtEOF bool
@@ -156,15 +159,19 @@ func (c *Conn) register(ctx context.Context, serverID uint32) error {
 // dumpCommand returns the command and its payload.
 func (c *Conn) dumpCommand(r DumpRequest) ([]byte, byte, error) {
 	const (
-		nonBlock    = 0x01
-		heartbeatV2 = 0x02 // MySQL 8.0.26: heartbeats tell places beyond 4 GB; to MariaDB the bit means something else
+		nonBlock     = 0x01
+		heartbeatV2  = 0x02 // MySQL 8.0.26: heartbeats tell places beyond 4 GB
+		sendAnnotate = 0x02 // MariaDB
 	)
 	var flags uint16
 	if r.EndAtEOF {
 		flags = nonBlock
 	}
-	if c.flavor == MySQL {
+	switch {
+	case c.flavor == MySQL:
 		flags |= heartbeatV2
+	case r.Statements:
+		flags |= sendAnnotate
 	}
 	if c.flavor == MariaDB || !r.ByGTID {
 		file, pos := r.File, r.Position
