@@ -7,6 +7,7 @@ import (
 	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/sink"
 	"github.com/freshet-cdc/freshet/sink/iceberg"
+	"github.com/freshet-cdc/freshet/sink/kafka"
 	"github.com/freshet-cdc/freshet/source"
 	"github.com/freshet-cdc/freshet/source/mysql"
 	"github.com/freshet-cdc/freshet/source/postgres"
@@ -51,6 +52,7 @@ func Builtin() Kinds {
 			"postgres": {Specs: postgres.Specs, New: newSource(postgres.New), OneDatabase: true, Permanent: postgresPermanent},
 		},
 		Sinks: map[string]SinkKind{
+			"kafka":   {Specs: kafka.Specs, New: newSink(kafka.New), Needs: source.Needs{Before: true, KeylessUpdates: true}, Permanent: kafka.Permanent()},
 			"iceberg": {Specs: iceberg.Specs, New: newSink(iceberg.New), Needs: source.Needs{KeylessUpdates: true, ResolvesUnchanged: true, Reset: true}},
 		},
 	}

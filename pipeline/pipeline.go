@@ -81,6 +81,7 @@ func (p *Pipeline) make(problems document.Problems) error {
 	p.router = router
 	captured, more := p.captured()
 	problems = append(problems, more...)
+	problems = append(problems, p.makeSink()...)
 	if p.Document.Source.Valid {
 		src, err := p.sourceKind.New(p.Document.Source.Options, captured, p.logger)
 		if err != nil && !(len(more) > 0 && isDatabase(err)) {
@@ -88,19 +89,40 @@ func (p *Pipeline) make(problems document.Problems) error {
 		}
 		p.Source = src
 	}
-	if p.Document.Sink.Valid {
-		snk, err := p.sinkKind.New(p.Document.Sink.Options, p.logger)
-		if err != nil {
-			problems = append(problems, p.optionProblem(p.Document.Sink, err))
-		}
-		p.Sink = snk
+	return document.Sorted(problems...)
+}
+
+// makeSink makes the sink and tells it of the rest of the document, which it may refuse.
+// It comes before the source, whose defaults it has a say in.
+func (p *Pipeline) makeSink() (problems []document.Problem) {
+	if !p.Document.Sink.Valid {
+		return nil
 	}
-	if retaining, ok := p.Sink.(sink.Retaining); ok {
+	snk, err := p.sinkKind.New(p.Document.Sink.Options, p.logger)
+	p.Sink = snk
+	if err != nil {
+		return []document.Problem{p.optionProblem(p.Document.Sink, err)}
+	}
+	if retaining, ok := snk.(sink.Retaining); ok {
 		if err := retaining.CheckRetained(p.Document.Pipeline.RetainedCheckpoints); err != nil {
 			problems = append(problems, p.retainedProblem(err))
 		}
 	}
-	return document.Sorted(problems...)
+	if timed, ok := snk.(sink.Timed); ok {
+		if err := timed.CheckTimes(p.Document.Pipeline.CheckpointInterval, p.Document.Pipeline.CheckpointTimeout); err != nil {
+			problems = append(problems, p.optionProblem(p.Document.Sink, err))
+		}
+	}
+	if sourced, ok := snk.(sink.Sourced); ok && p.Document.Source.Valid {
+		options := p.Document.Source.Options
+		sourced.SetSource(p.Document.Source.Type, options["database"])
+		for key, value := range sourced.SourceDefaults() {
+			if _, given := options[key]; !given {
+				options[key] = value
+			}
+		}
+	}
+	return problems
 }
 
 // retainedProblem places an option of the sink that does not go with the number of

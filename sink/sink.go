@@ -5,6 +5,7 @@ package sink
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/freshet-cdc/freshet/runtime/keygroup"
 	"github.com/freshet-cdc/freshet/runtime/state"
@@ -69,6 +70,25 @@ type Retaining interface {
 	// CheckRetained says whether the sink, as it is configured, can go back to each
 	// of that many retained checkpoints. The error is an [*OptionError].
 	CheckRetained(checkpoints int) error
+}
+
+// Timed is a [Sink] whose prepared work the target keeps for a limited time.
+type Timed interface {
+	// CheckTimes says whether prepared work lives long enough for checkpoints that
+	// begin at an interval and may take up to timeout each. It comes before any
+	// writer. The error is an [*OptionError].
+	CheckTimes(interval, timeout time.Duration) error
+}
+
+// Sourced is a [Sink] whose output depends on what kind of source feeds it.
+type Sourced interface {
+	// SetSource says so, as the pipeline's document names it, with the one database
+	// that the source reads, empty where it reads several. It comes before all
+	// other calls.
+	SetSource(kind, database string)
+	// SourceDefaults are defaults of the source's options that keep what the sink
+	// can show, where the source's own would not.
+	SourceDefaults() map[string]string
 }
 
 // Spreading is a [Sink] whose writers keep no state by key for some tables.

@@ -20,6 +20,8 @@ var (
 	ErrCorrupt = errors.New("checkpoint is corrupt")
 	// ErrVersion says that a checkpoint was written by a newer freshet.
 	ErrVersion = errors.New("checkpoint was written by a newer version")
+	// ErrLast says that no readable checkpoint would be left.
+	ErrLast = errors.New("no older checkpoint is kept")
 )
 
 // Store is a place where the checkpoints of one pipeline lie.
@@ -54,6 +56,10 @@ type Session interface {
 	// checkpoint is not visible to Latest (except after one of the last sync, where it
 	// may appear after a restart, as after a crash); older ones are untouched.
 	Publish(ctx context.Context, m *Metadata) (oldest ID, err error)
+	// Discard removes checkpoint id and all later ones, the newest first: they can't be
+	// gone on from. Their ids are not used again. It fails with ErrLast, and removes nothing, when no
+	// readable checkpoint before id is there.
+	Discard(ctx context.Context, id ID) error
 	// Abort forgets, as far as it can, what was uploaded for a checkpoint that will not be published.
 	Abort(ctx context.Context, id ID)
 	// Close gives the store up. Checkpoints stay.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -71,6 +72,16 @@ func (s *memStore) Next() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.top + 1
+}
+
+func (s *memStore) Discard(_ context.Context, id int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.oldest() >= id {
+		return checkpoint.ErrLast
+	}
+	maps.DeleteFunc(s.saved, func(other int64, _ []byte) bool { return other >= id })
+	return nil
 }
 
 func (s *memStore) Latest(context.Context) (*checkpoint.Metadata, []error, error) {
@@ -313,6 +324,8 @@ type target struct {
 	mu   sync.Mutex
 	done map[string]bool
 	rows []counted
+	// lose says that a transaction can't be committed any more, if it is not nil.
+	lose func(transaction) error
 	// write stores a transaction that is new; nil keeps it in rows.
 	write func(transaction) error
 }
@@ -329,6 +342,11 @@ func (t *target) commit(tx transaction) error {
 	defer t.mu.Unlock()
 	if t.done[tx.Name] {
 		return nil
+	}
+	if t.lose != nil {
+		if err := t.lose(tx); err != nil {
+			return err
+		}
 	}
 	t.done[tx.Name] = true
 	if t.write != nil {

@@ -70,8 +70,13 @@ func (r *run) loop(ctx context.Context) error {
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case r.env.cfg.Checkpoint.Store == nil || r.permanent(err):
+		case r.env.cfg.Checkpoint.Store == nil:
 			return err
+		}
+		if err = r.goBack(ctx, err); r.permanent(err) {
+			return err
+		}
+		switch {
 		case r.env.stopping():
 			return fmt.Errorf("%w: %w", ErrStopped, err)
 		}
@@ -92,6 +97,24 @@ func (r *run) loop(ctx context.Context) error {
 		}
 		m.Restarts.Add(1)
 	}
+}
+
+// goBack discards the checkpoints that err says are lost, so that the next attempt goes
+// on from the one before them. It returns err, with what it failed with.
+func (r *run) goBack(ctx context.Context, err error) error {
+	var lost Lost
+	if !errors.As(err, &lost) {
+		return err
+	}
+	id := lost.LostCheckpoint()
+	switch failed := r.session.Discard(ctx, id); {
+	case errors.Is(failed, checkpoint.ErrLast):
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	case failed != nil:
+		return errors.Join(err, fmt.Errorf("discard checkpoint %d: %w", id, failed))
+	}
+	r.env.cfg.Logger.Warn("checkpoint is lost, the job goes back to the one before it", "job", r.env.cfg.Name, "checkpoint", id)
+	return err
 }
 
 // attempt restores and executes the job once.
@@ -193,7 +216,7 @@ func (r *run) maxParallelism(restored *checkpoint.Metadata) (int, error) {
 func (r *run) permanent(err error) bool {
 	for _, known := range []error{
 		checkpoint.ErrFenced, checkpoint.ErrLocked, checkpoint.ErrForeign, checkpoint.ErrVersion,
-		ErrUnreadable, ErrState, ErrConfig, errNoBackend,
+		ErrUnreadable, ErrState, ErrLost, ErrConfig, errNoBackend,
 	} {
 		if errors.Is(err, known) {
 			return true
@@ -219,8 +242,9 @@ func (volatileSession) Files() state.Files  { return noFiles{} }
 func (volatileSession) Publish(_ context.Context, m *checkpoint.Metadata) (checkpoint.ID, error) {
 	return m.ID, nil
 }
-func (volatileSession) Abort(context.Context, checkpoint.ID) {}
-func (volatileSession) Close() error                         { return nil }
+func (volatileSession) Discard(context.Context, checkpoint.ID) error { return checkpoint.ErrLast }
+func (volatileSession) Abort(context.Context, checkpoint.ID)         {}
+func (volatileSession) Close() error                                 { return nil }
 
 // noFiles is never asked for anything: a job without a store restores and uploads nothing.
 type noFiles struct{}

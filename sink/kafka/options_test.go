@@ -150,23 +150,24 @@ func TestSecrets(t *testing.T) {
 func TestInterval(t *testing.T) {
 	s, err := New(map[string]string{optServers: "localhost:1", optTxnTimeout: "60000"}, nil)
 	must(t, err)
-	if err := s.SetCheckpoints(10*time.Second, 30*time.Second); err != nil {
+	if err := s.CheckTimes(10*time.Second, 30*time.Second); err != nil {
 		t.Error(err)
 	}
-	if err := s.SetCheckpoints(10*time.Second, time.Minute); !errors.As(err, new(*sink.OptionError)) {
+	if err := s.CheckTimes(10*time.Second, time.Minute); !errors.As(err, new(*sink.OptionError)) {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestKeyColumns: rules give keys, and with them several writers would lose the order.
-func TestKeyColumns(t *testing.T) {
-	addresses := cluster(t)
-	s := open(t, addresses, map[string]string{optKeyColumns: `s.k\d:n,id; x.y:z`})
+func TestKeyColumns(t *testing.T) { each(t, testKeyColumns) }
+
+func testKeyColumns(t *testing.T, k brokers) {
+	s := open(t, k, map[string]string{optKeyColumns: `s.k\d:n,id; x.y:z`})
 	def := table("k1", "id")
 	r := rig(t, s, 1, def)
 	write(t, r, def, insert(3)...)
 	checkpoint(t, r)
-	if got := consume(t, addresses, "s.k1").read(1); len(got) != 1 || got[0].key != `{"n":3,"id":3}` {
+	if got := consume(t, k, "s.k1").read(1); len(got) != 1 || got[0].key != `{"n":3,"id":3}` {
 		t.Errorf("%v", got)
 	}
 	r.Crash()

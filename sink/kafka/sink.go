@@ -31,7 +31,12 @@ type Sink struct {
 	patience  time.Duration // how long a checkpoint may take
 }
 
-var _ sink.Sink = (*Sink)(nil)
+var (
+	_ sink.Sink      = (*Sink)(nil)
+	_ sink.Sourced   = (*Sink)(nil)
+	_ sink.Timed     = (*Sink)(nil)
+	_ sink.Retaining = (*Sink)(nil)
+)
 
 // New returns the sink that opts describe. Nothing is opened yet. A bad option is a
 // [*sink.OptionError].
@@ -72,6 +77,30 @@ func (s *Sink) SetSource(kind, database string) {
 	}
 }
 
+// SourceDefaults returns what lets the Debezium format show values as Debezium does: MySQL's
+// TIME beyond a day, TINYINT(1) as a number, JSON as the server prints it.
+func (s *Sink) SourceDefaults() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.connector != debezium.MySQL && s.connector != debezium.MariaDB {
+		return nil
+	}
+	return map[string]string{"time.mode": "string", "treat-tinyint1-as-boolean.enabled": "false", "use.legacy.json.format": "false"}
+}
+
+// CheckRetained wants a checkpoint to go back to when the broker gives up the
+// transaction of the newest one.
+func (s *Sink) CheckRetained(checkpoints int) error {
+	if s.opts.guarantee != exactlyOnce || checkpoints >= minRetained {
+		return nil
+	}
+	return &sink.OptionError{Key: optGuarantee, Msg: fmt.Sprintf("exactly-once needs %d retained checkpoints, for the broker may give up the transaction of the newest one", minRetained),
+		Hint: "set execution.checkpointing.num-retained higher"}
+}
+
+// minRetained is a checkpoint that is committed, and one that may be lost.
+const minRetained = 2
+
 // format returns the format with what the source says.
 func (s *Sink) format() format {
 	s.mu.Lock()
@@ -89,10 +118,10 @@ func (s *Sink) format() format {
 // defaultPatience is Flink's execution.checkpointing.timeout.
 const defaultPatience = 10 * time.Minute
 
-// SetCheckpoints tells the sink that checkpoints begin at an interval and may take up to
+// CheckTimes tells the sink that checkpoints begin at an interval and may take up to
 // timeout each, and says whether transactions live long enough for that. The error is
 // an [*sink.OptionError].
-func (s *Sink) SetCheckpoints(interval, timeout time.Duration) error {
+func (s *Sink) CheckTimes(interval, timeout time.Duration) error {
 	s.mu.Lock()
 	s.patience = timeout
 	s.mu.Unlock()

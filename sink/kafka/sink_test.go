@@ -40,9 +40,9 @@ func wantTexts(t *testing.T, got []message, want ...string) {
 // TestBarrier: a writer that has passed a barrier goes on only when the checkpoint is
 // flushed, and what it writes then belongs to the next one.
 func TestBarrier(t *testing.T) {
-	versions(t, func(t *testing.T, addresses []string) {
+	versions(t, func(t *testing.T, k brokers) {
 		def := table("t", "id")
-		r := rig(t, open(t, addresses, nil), 2, def)
+		r := rig(t, open(t, k, nil), 2, def)
 		in := func(n int) sink.Input {
 			return sink.Input{Table: def.ID, Batch: batch(t, r.Mem, def, uint64(n), insert(n)...)}
 		}
@@ -64,7 +64,7 @@ func TestBarrier(t *testing.T) {
 		must(t, err)
 		must(t, <-done)
 		must(t, r.Committer.Commit(ctx, 1))
-		c := consume(t, addresses, "s.t")
+		c := consume(t, k, "s.t")
 		wantTexts(t, c.read(2), "s.t c 1", "s.t c 3")
 		_, err = r.Committer.Collect(ctx, 2, 20, nil)
 		must(t, err)
@@ -79,10 +79,10 @@ func TestBarrier(t *testing.T) {
 func TestGivenUp(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("late=", late), func(t *testing.T) {
-			versions(t, func(t *testing.T, addresses []string) {
+			versions(t, func(t *testing.T, k brokers) {
 				def := table("t", "id")
-				s := open(t, addresses, nil)
-				must(t, s.SetCheckpoints(time.Second, 30*time.Millisecond))
+				s := open(t, k, nil)
+				must(t, s.CheckTimes(time.Second, 30*time.Millisecond))
 				r := rig(t, s, 2, def)
 				put := func(w, n int) {
 					must(t, r.Writers[w].Write(t.Context(), sink.Input{Table: def.ID, Batch: batch(t, r.Mem, def, uint64(n), insert(n)...)}))
@@ -104,7 +104,7 @@ func TestGivenUp(t *testing.T) {
 				}
 				_, err = r.Committer.Collect(t.Context(), 2, 20, nil)
 				must(t, err)
-				c := consume(t, addresses, "s.t")
+				c := consume(t, k, "s.t")
 				wantTexts(t, c.read(0))
 				must(t, r.Committer.Commit(t.Context(), 2))
 				wantTexts(t, c.read(5), "s.t c 1", "s.t c 2", "s.t c 3", "s.t c 4", "s.t c 5")
@@ -115,14 +115,14 @@ func TestGivenUp(t *testing.T) {
 
 // TestWaiting: who waits at a barrier ends with the attempt, one way or the other.
 func TestWaiting(t *testing.T) {
-	addresses := cluster(t)
+	k := cluster(t)
 	def := table("t", "id")
 	for name, end := range map[string]func(cancel func(), c sink.Committer){
 		"cancelled": func(cancel func(), _ sink.Committer) { cancel() },
 		"closed":    func(_ func(), c sink.Committer) { _ = c.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := rig(t, open(t, addresses, map[string]string{optPrefix: name}), 1, def)
+			r := rig(t, open(t, k, map[string]string{optPrefix: name}), 1, def)
 			_, _, err := r.Writers[0].Prepare(t.Context(), 1)
 			must(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -143,9 +143,9 @@ func TestWaiting(t *testing.T) {
 // TestLost: a transaction that the broker has given up is an error that says so, from
 // where the pipeline can go back a checkpoint and write the records again.
 func TestLost(t *testing.T) {
-	versions(t, func(t *testing.T, addresses []string) {
+	versions(t, func(t *testing.T, k brokers) {
 		def := table("t", "id")
-		r := rig(t, open(t, addresses, nil), 2, def)
+		r := rig(t, open(t, k, nil), 2, def)
 		write(t, r, def, insert(1, 2)...)
 		checkpoint(t, r)
 		write(t, r, def, insert(3, 4)...)
@@ -153,11 +153,15 @@ func TestLost(t *testing.T) {
 		must(t, err)
 		r.Crash()
 		for i := range 2 { // as the broker does behind the time-out
-			k, err := kgo.NewClient(kgo.SeedBrokers(addresses...), kgo.TransactionalID(fmt.Sprint("p-", i)))
+			id := "p"
+			if k.name != "" {
+				id = k.name
+			}
+			client, err := kgo.NewClient(kgo.SeedBrokers(k.addresses...), kgo.TransactionalID(fmt.Sprint(id, "-", i)))
 			must(t, err)
-			_, _, err = k.ProducerID(t.Context())
+			_, _, err = client.ProducerID(t.Context())
 			must(t, err)
-			k.Close()
+			client.Close()
 		}
 		var lost *txn.LostError
 		if err := r.Start(t.Context(), 1); !errors.As(err, &lost) || lost.Committable.Checkpoint != cp.ID {
@@ -167,15 +171,16 @@ func TestLost(t *testing.T) {
 		start(t, r, 1, def)
 		write(t, r, def, insert(3, 4)...)
 		checkpoint(t, r)
-		wantTexts(t, consume(t, addresses, "s.t").read(4), "s.t c 1", "s.t c 2", "s.t c 3", "s.t c 4")
+		wantTexts(t, consume(t, k, "s.t").read(4), "s.t c 1", "s.t c 2", "s.t c 3", "s.t c 4")
 	})
 }
 
 // TestAhead: checkpoints that are not those of the target are permanent errors.
-func TestAhead(t *testing.T) {
-	addresses := cluster(t)
+func TestAhead(t *testing.T) { each(t, testAhead) }
+
+func testAhead(t *testing.T, k brokers) {
 	def := table("t", "id")
-	s := open(t, addresses, nil)
+	s := open(t, k, nil)
 	r := rig(t, s, 1, def)
 	for n := range 2 {
 		write(t, r, def, insert(n)...)
@@ -199,26 +204,27 @@ func TestAhead(t *testing.T) {
 // are all acknowledged at a checkpoint. Going over from transactions ends those that are prepared.
 func TestGuarantees(t *testing.T) {
 	for _, g := range []guarantee{atLeastOnce, noGuarantee} {
-		t.Run(string(g), func(t *testing.T) {
-			addresses := cluster(t)
-			def := table("t", "id")
-			r := rig(t, open(t, addresses, nil), 1, def)
-			write(t, r, def, insert(1)...)
-			_, err := r.Prepare(t.Context(), true, nil)
-			must(t, err)
-			r.Crash()
-			r.Sink = open(t, addresses, map[string]string{optGuarantee: string(g)})
-			start(t, r, 2, def)
-			c := consume(t, addresses, "s.t")
-			wantTexts(t, c.read(1), "s.t c 1")
-			write(t, r, def, insert(2, 3)...)
-			if g == atLeastOnce {
-				_, err = r.Prepare(t.Context(), true, nil)
-				must(t, err)
-			}
-			wantTexts(t, c.read(3), "s.t c 1", "s.t c 2", "s.t c 3")
-		})
+		t.Run(string(g), func(t *testing.T) { each(t, func(t *testing.T, k brokers) { testGuarantee(t, k, g) }) })
 	}
+}
+
+func testGuarantee(t *testing.T, k brokers, g guarantee) {
+	def := table("t", "id")
+	r := rig(t, open(t, k, nil), 1, def)
+	write(t, r, def, insert(1)...)
+	_, err := r.Prepare(t.Context(), true, nil)
+	must(t, err)
+	r.Crash()
+	r.Sink = open(t, k, map[string]string{optGuarantee: string(g)})
+	start(t, r, 2, def)
+	c := consume(t, k, "s.t")
+	wantTexts(t, c.read(1), "s.t c 1")
+	write(t, r, def, insert(2, 3)...)
+	if g == atLeastOnce {
+		_, err = r.Prepare(t.Context(), true, nil)
+		must(t, err)
+	}
+	wantTexts(t, c.read(3), "s.t c 1", "s.t c 2", "s.t c 3")
 }
 
 // TestAcknowledged: at least once, a checkpoint waits for the broker.
@@ -232,7 +238,7 @@ func TestAcknowledged(t *testing.T) {
 		return nil, nil, false
 	})
 	def := table("t", "id")
-	r := rig(t, open(t, k.ListenAddrs(), map[string]string{optGuarantee: string(atLeastOnce)}), 1, def)
+	r := rig(t, open(t, brokers{addresses: k.ListenAddrs()}, map[string]string{optGuarantee: string(atLeastOnce)}), 1, def)
 	write(t, r, def, insert(1)...)
 	done := make(chan error, 1)
 	go func() {
@@ -246,7 +252,7 @@ func TestAcknowledged(t *testing.T) {
 	}
 	close(up)
 	must(t, <-done)
-	wantTexts(t, consume(t, k.ListenAddrs(), "s.t").read(1), "s.t c 1")
+	wantTexts(t, consume(t, brokers{addresses: k.ListenAddrs()}, "s.t").read(1), "s.t c 1")
 }
 
 // TestBounded: while the broker takes nothing, writers wait and don't pile up records,
@@ -260,7 +266,7 @@ func TestBounded(t *testing.T) {
 		return nil, errors.New("cut"), true
 	})
 	def := table("t", "id")
-	r := rig(t, open(t, k.ListenAddrs(), map[string]string{optGuarantee: string(atLeastOnce), "properties.buffer.memory": "100000"}), 1, def)
+	r := rig(t, open(t, brokers{addresses: k.ListenAddrs()}, map[string]string{optGuarantee: string(atLeastOnce), "properties.buffer.memory": "100000"}), 1, def)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	written := atomic.Int64{}
@@ -289,15 +295,17 @@ func TestBounded(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	for _, g := range []guarantee{exactlyOnce, atLeastOnce, noGuarantee} {
 		t.Run(string(g), func(t *testing.T) {
-			def := table("t", "id")
-			r := rig(t, open(t, cluster(t), map[string]string{optGuarantee: string(g), "properties.max.request.size": "2000"}), 1, def)
-			write(t, r, def, row{op: schema.OpInsert, id: 1, txt: strings.Repeat("x", 3000)})
-			time.Sleep(20 * time.Millisecond) // none waits for nothing
-			_, err := r.Prepare(t.Context(), false, nil)
-			var bad *producer.RecordError
-			if !errors.As(err, &bad) || bad.Topic != "s.t" || !errors.Is(err, kerr.MessageTooLarge) {
-				t.Errorf("%v", err)
-			}
+			each(t, func(t *testing.T, k brokers) {
+				def := table("t", "id")
+				r := rig(t, open(t, k, map[string]string{optGuarantee: string(g), "properties.max.request.size": "2000"}), 1, def)
+				write(t, r, def, row{op: schema.OpInsert, id: 1, txt: strings.Repeat("x", 3000)})
+				time.Sleep(20 * time.Millisecond) // none waits for nothing
+				_, err := r.Prepare(t.Context(), false, nil)
+				var bad *producer.RecordError
+				if !errors.As(err, &bad) || bad.Topic != k.topic("s.t") || !errors.Is(err, kerr.MessageTooLarge) {
+					t.Errorf("%v", err)
+				}
+			})
 		})
 	}
 }
@@ -307,39 +315,41 @@ func TestTooLarge(t *testing.T) {
 func TestTruncate(t *testing.T) {
 	for _, skipped := range []string{"none", "t"} {
 		t.Run(skipped, func(t *testing.T) {
-			addresses := cluster(t)
-			def := table("t", "id")
-			r := rig(t, open(t, addresses, map[string]string{"debezium.skipped.operations": skipped, optPartitions: "1"}), 3, def)
-			var want []string
-			for round := range 4 {
-				write(t, r, def, insert(1, 2, 3, 4, 5, 6, 7)...)
-				must(t, r.Change(t.Context(), def.ID, &schema.Change{Kind: schema.ChangeTruncate, Table: def.ID, Before: def, After: def}))
-				if want = append(want, "ccccccc"); skipped == "none" {
-					want = append(want, "t")
+			each(t, func(t *testing.T, k brokers) {
+				def := table("t", "id")
+				r := rig(t, open(t, k, map[string]string{"debezium.skipped.operations": skipped, optPartitions: "1"}), 3, def)
+				var want []string
+				for round := range 4 {
+					write(t, r, def, insert(1, 2, 3, 4, 5, 6, 7)...)
+					must(t, r.Change(t.Context(), def.ID, &schema.Change{Kind: schema.ChangeTruncate, Table: def.ID, Before: def, After: def}))
+					if want = append(want, "ccccccc"); skipped == "none" {
+						want = append(want, "t")
+					}
+					if round == 1 {
+						checkpoint(t, r)
+					}
 				}
-				if round == 1 {
-					checkpoint(t, r)
+				checkpoint(t, r)
+				text := strings.Join(want, "")
+				got := ""
+				for _, m := range consume(t, k, "s.t").read(len(text)) {
+					got += m.op
 				}
-			}
-			checkpoint(t, r)
-			text := strings.Join(want, "")
-			got := ""
-			for _, m := range consume(t, addresses, "s.t").read(len(text)) {
-				got += m.op
-			}
-			if got != text {
-				t.Errorf("got %s, want %s", got, text)
-			}
+				if got != text {
+					t.Errorf("got %s, want %s", got, text)
+				}
+			})
 		})
 	}
 }
 
 // TestTruncateOrder: the writers come to a truncate at different times, and none goes on
 // before the last one has come.
-func TestTruncateOrder(t *testing.T) {
-	addresses := cluster(t)
+func TestTruncateOrder(t *testing.T) { each(t, testTruncateOrder) }
+
+func testTruncateOrder(t *testing.T, k brokers) {
 	def := table("t", "id")
-	r := rig(t, open(t, addresses, map[string]string{"debezium.skipped.operations": "none", optPartitions: "1"}), 2, def)
+	r := rig(t, open(t, k, map[string]string{"debezium.skipped.operations": "none", optPartitions: "1"}), 2, def)
 	change := &schema.Change{Kind: schema.ChangeTruncate, Table: def.ID, Before: def, After: def}
 	in := func(n int) sink.Input {
 		return sink.Input{Table: def.ID, Batch: batch(t, r.Mem, def, uint64(n), insert(n)...)}
@@ -353,7 +363,7 @@ func TestTruncateOrder(t *testing.T) {
 	must(t, <-done)
 	checkpoint(t, r)
 	got := ""
-	for _, m := range consume(t, addresses, "s.t").read(3) {
+	for _, m := range consume(t, k, "s.t").read(3) {
 		got += fmt.Sprint(m.op, m.n, " ")
 	}
 	if got != "c1 t0 c2 " {
@@ -363,16 +373,16 @@ func TestTruncateOrder(t *testing.T) {
 
 // TestMessages: keys, headers, tombstones and the topics of tables.
 func TestMessages(t *testing.T) {
-	addresses := cluster(t)
+	k := cluster(t)
 	def := table("t", "id")
-	s := open(t, addresses, map[string]string{optTopicPrefix: "shop", "sink.add-tableId-to-header-enabled": "true", "sink.custom-header": "a:1;b:2",
+	s := open(t, k, map[string]string{optTopicPrefix: "shop", "sink.add-tableId-to-header-enabled": "true", "sink.custom-header": "a:1;b:2",
 		optMapping: `s.t\d+:special`, optConnector: "mariadb"})
 	r := rig(t, s, 1, def)
 	write(t, r, def, row{op: schema.OpInsert, id: 1, n: 1}, row{op: schema.OpDelete, id: 1, n: 2})
 	other := table("t7", "id")
 	write(t, r, other, insert(9)...)
 	checkpoint(t, r)
-	got := consume(t, addresses, "shop.s.t", "special").read(4)
+	got := consume(t, k, "shop.s.t", "special").read(4)
 	if len(got) != 4 {
 		t.Fatalf("%d messages: %v", len(got), got)
 	}
@@ -398,10 +408,11 @@ func TestMessages(t *testing.T) {
 
 // TestPieces: a batch of many rows, of which some are meant, is handed over in pieces
 // and stays in order.
-func TestPieces(t *testing.T) {
-	addresses := cluster(t)
+func TestPieces(t *testing.T) { each(t, testPieces) }
+
+func testPieces(t *testing.T, k brokers) {
 	def := table("t", "id")
-	r := rig(t, open(t, addresses, map[string]string{optPartitions: "1", "debezium-json.include-schema.enabled": "true"}), 1, def)
+	r := rig(t, open(t, k, map[string]string{optPartitions: "1", "debezium-json.include-schema.enabled": "true"}), 1, def)
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	rows := make([]row, 3000)
 	var selected []int32
@@ -414,8 +425,7 @@ func TestPieces(t *testing.T) {
 	must(t, r.Writers[0].Write(t.Context(), sink.Input{Table: def.ID, Batch: batch(t, mem, def, 6, rows...)}))
 	mem.AssertSize(t, 0)
 	checkpoint(t, r)
-	k := consume(t, addresses, "s.t")
-	got := k.read(len(selected) + len(rows))
+	got := consume(t, k, "s.t").read(len(selected) + len(rows))
 	if len(got) != len(selected)+len(rows) {
 		t.Fatalf("%d messages", len(got))
 	}
@@ -429,16 +439,16 @@ func TestPieces(t *testing.T) {
 		}
 	}
 	w := r.Writers[0].(*writer)
-	if w.piece == 64 || cap(w.out.Data) > maxScratch {
+	if w.piece == 64 || cap(w.out.debezium.Data) > maxScratch {
 		t.Errorf("pieces of %d rows, %d bytes kept", w.piece, cap(w.out.Data))
 	}
 }
 
 // TestSource: without knowing whose messages they are, nothing is written.
 func TestSource(t *testing.T) {
-	addresses := cluster(t)
+	k := cluster(t)
 	def := table("t", "id")
-	s, err := New(map[string]string{optServers: addresses[0]}, nil)
+	s, err := New(map[string]string{optServers: k.addresses[0]}, nil)
 	must(t, err)
 	r := rig(t, s, 1)
 	err = r.Change(t.Context(), def.ID, &schema.Change{Kind: schema.ChangeCreateTable, Table: def.ID, After: def})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/freshet-cdc/freshet/runtime/checkpoint"
 )
@@ -150,6 +151,37 @@ func (s *session) removeCheckpoint(id checkpoint.ID) error {
 		return err
 	}
 	return s.fs.RemoveAll(dir)
+}
+
+// Discard removes _metadata of each; the empty folder keeps its id from being used again
+// until the next owner has written down which ids there were.
+func (s *session) Discard(ctx context.Context, id checkpoint.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	if err := s.checkOwner(); err != nil {
+		return s.wrap(err)
+	}
+	if err := s.scan(); err != nil {
+		return s.wrap(err)
+	}
+	if !slices.ContainsFunc(s.published, func(p published) bool { return p.id < id && p.err == nil }) {
+		return s.wrap(fmt.Errorf("checkpoint %d: %w", id, checkpoint.ErrLast))
+	}
+	for n := len(s.published); n > 0 && s.published[n-1].id >= id; n = len(s.published) {
+		dir := s.path(dirName(s.published[n-1].id))
+		if err := remove(s.fs, s.fs.PathJoin(dir, metadataName)); err != nil {
+			return s.wrap(err)
+		}
+		if err := syncDir(s.fs, dir); err != nil {
+			return s.wrap(err)
+		}
+		s.published = s.published[:n-1]
+	}
+	s.updateRefs()
+	return s.wrap(s.collect())
 }
 
 // Abort removes the files that were stored for checkpoint id alone.

@@ -170,3 +170,48 @@ func testAllCorrupt(t *testing.T, f *fixture) {
 		t.Errorf("lineage %s, next %d", s.Lineage(), s.Next())
 	}
 }
+
+// testDiscard takes back checkpoints that were complete.
+func testDiscard(t *testing.T, f *fixture) {
+	s := f.acquire(t, 4)
+	f.put(t, s, 1, "base")
+	f.publish(t, s, 1, "base")
+	for id := checkpoint.ID(2); id <= 4; id++ {
+		name := string(rune('a' + id))
+		f.put(t, s, id, name)
+		f.publish(t, s, id, "base", name)
+	}
+	if err := s.Discard(ctx(), 3); err != nil {
+		t.Fatal(err)
+	}
+	expectLatest(t, s, 2, 0)
+	f.expectFile(t, s, "base")
+	f.expectFile(t, s, "c")
+	f.expectGone(t, s, "d")
+	f.expectGone(t, s, "e")
+	if s.Next() != 5 {
+		t.Errorf("next is %d", s.Next())
+	}
+	if err := s.Discard(ctx(), 9); err != nil { // nothing is that new
+		t.Error(err)
+	}
+	closeSession(t, s)
+	s = f.acquire(t, 4)
+	defer func() { closeSession(t, s) }()
+	expectLatest(t, s, 2, 0)
+	if s.Next() != 5 {
+		t.Errorf("next is %d, so an id would be used again", s.Next())
+	}
+	f.publish(t, s, 5, "base")
+	f.Damage(t, 1)
+	// What is damaged can't be gone back to.
+	if err := s.Discard(ctx(), 2); !errors.Is(err, checkpoint.ErrLast) {
+		t.Errorf("the last readable checkpoint: %v", err)
+	}
+	expectLatest(t, s, 5, 0)
+	closeSession(t, s)
+	s = f.acquire(t, 4)
+	if s.Next() != 6 {
+		t.Errorf("next is %d", s.Next())
+	}
+}

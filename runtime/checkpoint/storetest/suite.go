@@ -33,6 +33,7 @@ func Run(t *testing.T, place func(t *testing.T) Place) {
 		{"CorruptMetadata", testCorruptMetadata},
 		{"CorruptFile", testCorruptFile},
 		{"AllCorrupt", testAllCorrupt},
+		{"Discard", testDiscard},
 		{"Closed", testClosed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -27,6 +27,9 @@ func (e *LostError) Error() string {
 		e.Committable.ID, e.Committable.Checkpoint)
 }
 
+// LostCheckpoint is the checkpoint that can't be gone on from; see stream.Lost.
+func (e *LostError) LostCheckpoint() int64 { return e.Committable.Checkpoint }
+
 // FencedError is an id that somebody else uses, or whose transaction was open for
 // longer than the broker allows, which looks the same.
 type FencedError struct{ ID string }
