@@ -24,24 +24,24 @@ func wantProblem(t *testing.T, errs []error, key, text string) {
 
 func TestCheck(t *testing.T) {
 	ctx := t.Context()
-	addresses := cluster(t)
+	k := cluster(t)
 	t.Run("good", func(t *testing.T) {
-		if errs := open(t, addresses, map[string]string{optTopic: "all", optPrefix: "p"}).Check(ctx); len(errs) > 0 {
+		if errs := open(t, k, map[string]string{optTopic: "all", optPrefix: "p"}).Check(ctx); len(errs) > 0 {
 			t.Error(errs)
 		}
-		meta, err := admin(t, addresses).ListTopics(ctx)
+		meta, err := admin(t, k).ListTopics(ctx)
 		if err != nil || len(meta) > 0 {
 			t.Errorf("a check made something: %v %v", meta, err)
 		}
 	})
 	t.Run("no topic", func(t *testing.T) {
-		errs := open(t, addresses, map[string]string{optTopic: "all", optCreate: "false"}).Check(ctx)
+		errs := open(t, k, map[string]string{optTopic: "all", optCreate: "false"}).Check(ctx)
 		if len(errs) != 1 || !errors.Is(errs[0], ErrTopic) {
 			t.Error(errs)
 		}
 	})
 	t.Run("unreachable", func(t *testing.T) {
-		s := open(t, []string{"127.0.0.1:1"}, map[string]string{"properties.retry.backoff.ms": "1"})
+		s := open(t, brokers{addresses: []string{"127.0.0.1:1"}}, map[string]string{"properties.retry.backoff.ms": "1"})
 		wantProblem(t, s.Check(ctx), optServers, "no broker answers")
 	})
 	t.Run("too old", func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAuthorized(t *testing.T) {
 	}
 	describe, write := acl(kmsg.ACLResourceTypeTopic, kmsg.ACLOperationDescribe), acl(kmsg.ACLResourceTypeTopic, kmsg.ACLOperationWrite)
 	read, ids := acl(kmsg.ACLResourceTypeTopic, kmsg.ACLOperationRead), acl(kmsg.ACLResourceTypeTransactionalId, kmsg.ACLOperationAll)
-	addresses := cluster(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, "all", "p.checkpoints"), kfake.User("PLAIN", "nothing", "p"),
+	k := cluster(t, kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, "all", "p.checkpoints"), kfake.User("PLAIN", "nothing", "p"),
 		kfake.User("PLAIN", "sees", "p", describe), kfake.User("PLAIN", "writes", "p", describe, write, ids), kfake.User("PLAIN", "all", "p", describe, write, read, ids),
 		kfake.User("PLAIN", "no-ids", "p", describe, write, read))
 	for _, c := range []struct {
@@ -80,7 +80,7 @@ func TestAuthorized(t *testing.T) {
 		{"nothing", noGuarantee, 1}, {"sees", noGuarantee, 1}, {"writes", noGuarantee, 0},
 		{"sees", exactlyOnce, 3}, {"writes", exactlyOnce, 1}, {"no-ids", exactlyOnce, 1}, {"all", exactlyOnce, 0},
 	} {
-		errs := open(t, addresses, map[string]string{optTopic: "all", optGuarantee: string(c.g), optPrefix: "p", "properties.security.protocol": "SASL_PLAINTEXT",
+		errs := open(t, k, map[string]string{optTopic: "all", optGuarantee: string(c.g), optPrefix: "p", "properties.security.protocol": "SASL_PLAINTEXT",
 			"properties.sasl.mechanism": "PLAIN", "properties.sasl.jaas.config": `x required username=` + c.user + ` password=p;`}).Check(t.Context())
 		if len(errs) != c.want {
 			t.Errorf("%s, %s: %v, want %d problems", c.user, c.g, errs, c.want)
@@ -99,20 +99,20 @@ func TestAccount(t *testing.T) {
 	chain, key := certificate(t)
 	pair, err := tls.X509KeyPair(chain, key)
 	must(t, err)
-	addresses := cluster(t, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "u", "p"), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))
+	k := cluster(t, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "u", "p"), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}))
 	account := func(password string) map[string]string {
 		return map[string]string{"properties.security.protocol": "SASL_SSL", "properties.ssl.truststore.certificates": string(chain), "properties.sasl.mechanism": "SCRAM-SHA-256",
 			"properties.sasl.jaas.config": `x required username="u" password="` + password + `";`}
 	}
-	if errs := open(t, addresses, account("p")).Check(t.Context()); len(errs) > 0 {
+	if errs := open(t, k, account("p")).Check(t.Context()); len(errs) > 0 {
 		t.Error(errs)
 	}
-	wantProblem(t, open(t, addresses, account("q")).Check(t.Context()), optServers, "the account") // this broker just hangs up
+	wantProblem(t, open(t, k, account("q")).Check(t.Context()), optServers, "the account") // this broker just hangs up
 	wantProblem(t, []error{unreachable(kerr.SaslAuthenticationFailed)}, "properties.sasl.jaas.config", "refuses")
 	stranger := account("p")
 	other, _ := certificate(t)
 	stranger["properties.ssl.truststore.certificates"] = string(other)
-	wantProblem(t, open(t, addresses, stranger).Check(t.Context()), optServers, "certificate")
+	wantProblem(t, open(t, k, stranger).Check(t.Context()), optServers, "certificate")
 	stranger["properties.ssl.endpoint.identification.algorithm"] = "" // the name alone
-	wantProblem(t, open(t, addresses, stranger).Check(t.Context()), optServers, "certificate")
+	wantProblem(t, open(t, k, stranger).Check(t.Context()), optServers, "certificate")
 }

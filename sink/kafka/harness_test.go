@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,43 +20,84 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/freshet-cdc/freshet/schema"
+	"github.com/freshet-cdc/freshet/sink/kafka/topic"
 	"github.com/freshet-cdc/freshet/sink/sinktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// brokers is a cluster, and what a test's topics and transactional ids begin with there.
+type brokers struct {
+	addresses []string
+	// name is that, empty where the test has the cluster for itself.
+	name string
+}
+
 // cluster starts a cluster of one broker.
-func cluster(t *testing.T, opts ...kfake.Opt) []string {
+func cluster(t *testing.T, opts ...kfake.Opt) brokers {
 	t.Helper()
 	k, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.DefaultNumPartitions(3)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(k.Close)
-	return k.ListenAddrs()
+	return brokers{addresses: k.ListenAddrs()}
 }
 
-// versions runs a test on clusters of both versions of the protocol.
-func versions(t *testing.T, fn func(t *testing.T, addresses []string)) {
+// versions runs a test on clusters of both versions of the protocol, and on a real broker.
+func versions(t *testing.T, fn func(t *testing.T, k brokers)) {
 	for name, opts := range map[string][]kfake.Opt{"V1": {kfake.MaxVersions(kversion.V3_9_0())}, "V2": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fn(t, cluster(t, opts...))
 		})
 	}
+	onReal(t, fn)
+}
+
+// each runs a test on a cluster of one broker, and on a real broker.
+func each(t *testing.T, fn func(t *testing.T, k brokers)) {
+	t.Run("fake", func(t *testing.T) { fn(t, cluster(t)) })
+	onReal(t, fn)
+}
+
+// runs makes what this run of the tests leaves on a broker other than what the last one left.
+var runs = fmt.Sprintf("%d-%d", time.Now().UnixNano(), os.Getpid())
+
+// onReal runs a test on the broker that FRESHET_KAFKA_URL names, where other tests are too.
+func onReal(t *testing.T, fn func(t *testing.T, k brokers)) {
+	t.Run("real", func(t *testing.T) {
+		address := os.Getenv("FRESHET_KAFKA_URL")
+		if address == "" {
+			t.Skip("no broker: FRESHET_KAFKA_URL is not set; bash e2e/run.sh starts one")
+		}
+		fn(t, brokers{addresses: strings.Split(address, ","), name: topic.Sanitise(t.Name()) + "-" + runs})
+	})
 }
 
 // open returns a sink; more are options beside the usual ones.
-func open(t *testing.T, addresses []string, more map[string]string) *Sink {
+func open(t *testing.T, k brokers, more map[string]string) *Sink {
 	t.Helper()
-	opts := map[string]string{optServers: strings.Join(addresses, ","), "properties.linger.ms": "0", optTxnTimeout: "60000"}
+	opts := map[string]string{optServers: strings.Join(k.addresses, ","), "properties.linger.ms": "0", optTxnTimeout: "60000"}
 	maps.Copy(opts, more)
+	if k.name != "" {
+		opts[optTopicPrefix] = strings.TrimSuffix(k.name+"."+opts[optTopicPrefix], ".")
+		opts[optPrefix] = k.name + opts[optPrefix]
+	}
 	s, err := New(opts, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.SetSource("mysql", "")
 	return s
+}
+
+// topic returns the topic's name on the cluster.
+func (k brokers) topic(name string) string {
+	if k.name == "" {
+		return name
+	}
+	return k.name + "." + name
 }
 
 // table returns a table s.name with columns id, n and txt.
@@ -112,26 +154,30 @@ func (m message) String() string { return fmt.Sprintf("%s %s %d", m.topic, m.op,
 
 // consumer reads topics, and of transactions what is committed.
 type consumer struct {
-	t     *testing.T
-	kafka *kgo.Client
-	seen  []message
+	t       *testing.T
+	brokers brokers
+	kafka   *kgo.Client
+	seen    []message
 }
 
-func consume(t *testing.T, addresses []string, topics ...string) *consumer {
+func consume(t *testing.T, k brokers, topics ...string) *consumer {
 	t.Helper()
-	k, err := kgo.NewClient(kgo.SeedBrokers(addresses...), kgo.ConsumeTopics(topics...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	for i := range topics {
+		topics[i] = k.topic(topics[i])
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(k.addresses...), kgo.ConsumeTopics(topics...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(20*time.Millisecond), kgo.MetadataMinAge(20*time.Millisecond), kgo.MetadataMaxAge(100*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(k.Close)
-	return &consumer{t: t, kafka: k}
+	t.Cleanup(client.Close)
+	return &consumer{t: t, brokers: k, kafka: client}
 }
 
 // read waits until n messages are there, and a moment longer for more.
 func (c *consumer) read(n int) []message {
 	c.t.Helper()
-	for deadline, quiet := time.Now().Add(5*time.Second), false; !quiet || len(c.seen) < n && time.Now().Before(deadline); {
+	for deadline, quiet := time.Now().Add(time.Minute), false; !quiet || len(c.seen) < n && time.Now().Before(deadline); {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 60*time.Millisecond)
 		fetches := c.kafka.PollFetches(ctx)
 		cancel()
@@ -143,7 +189,7 @@ func (c *consumer) read(n int) []message {
 
 func (c *consumer) message(r *kgo.Record) message {
 	c.t.Helper()
-	m := message{topic: r.Topic, key: string(r.Key), partition: r.Partition, tombstone: r.Value == nil, value: string(r.Value)}
+	m := message{topic: strings.TrimPrefix(r.Topic, c.brokers.topic("")), key: string(r.Key), partition: r.Partition, tombstone: r.Value == nil, value: string(r.Value)}
 	for _, h := range r.Headers {
 		m.headers += h.Key + "=" + string(h.Value) + ";"
 	}

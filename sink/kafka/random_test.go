@@ -31,12 +31,12 @@ type world struct {
 func TestRandom(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			versions(t, func(t *testing.T, addresses []string) {
+			versions(t, func(t *testing.T, k brokers) {
 				mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-				w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 5)), mem: mem, rig: sinktest.NewRig(t, open(t, addresses, nil), mem),
+				w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 5)), mem: mem, rig: sinktest.NewRig(t, open(t, k, nil), mem),
 					tables: []*schema.Table{table("t0", "id"), table("t1", "id"), table("t2")}}
 				w.start()
-				w.reader = consume(t, addresses, "s.t0", "s.t1", "s.t2")
+				w.reader = consume(t, k, "s.t0", "s.t1", "s.t2")
 				for range 80 {
 					w.step()
 				}
