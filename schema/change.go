@@ -76,10 +76,10 @@ type Change struct {
 	// transaction's commit).
 	Position uint64
 	Staged   bool
-	// Origin is what else the log tells of a truncate, and Time when it was committed, in
-	// microseconds since 1970; nil and 0 where no sink asked for it.
+	// Tx is the transaction of a truncate, and Origin what else the log tells of it; they
+	// are empty where no sink asked for them.
+	Tx     Tx
 	Origin *Origin
-	Time   int64
 	// Transactions: see ChangeTransactions.
 	Transactions []Transaction
 }

@@ -236,7 +236,7 @@ func (r *reader) truncate(ctx context.Context, t *tableState, g *binlog.Group, e
 	case window.Done:
 		c := &schema.Change{Kind: schema.ChangeTruncate, Table: t.def.ID, Before: t.def, After: t.def, Position: e.Position}
 		if r.rc.Needs.Origin {
-			c.Time, c.Origin = g.EffectsTx.CommitTime, &schema.Origin{Txs: []schema.TxOrigin{g.EffectsOrigin}, Files: g.Files.LogFiles(e.Position)}
+			c.Tx, c.Origin = g.EffectsTx, &schema.Origin{Txs: []schema.TxOrigin{g.EffectsOrigin}, Files: g.Files.LogFiles(e.Position)}
 		}
 		return r.emit(ctx, source.Element{Change: c})
 	}

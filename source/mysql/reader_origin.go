@@ -22,13 +22,15 @@ func (r *reader) endTransactions(ctx context.Context, g *binlog.Group) error {
 // they are the last ones of their chunk.
 func (r *reader) readOrigin(t *tableState, n int, end bool) *schema.Origin {
 	o := &schema.Origin{Txs: make([]schema.TxOrigin, 1), Files: r.filesNow()}
+	for _, other := range r.tables { // also before a restart
+		r.placed = r.placed || other.rows > 0
+	}
 	switch {
 	case !r.placed:
 		o.First = schema.SnapshotFirst
 	case t.rows == 0:
 		o.First = schema.SnapshotFirstInTable
 	}
-	r.placed = true
 	if end && r.exhausted(t) {
 		o.Last = schema.SnapshotLast
 		for _, other := range r.tables {

@@ -167,6 +167,6 @@ func beginChunk(leaf *leafPlan, snapshot string) string {
 	b.WriteString("SET LOCAL enable_seqscan = off; ")
 	b.WriteString("LOCK TABLE ONLY " + quoteIdent(leaf.Schema) + "." + quoteIdent(leaf.Name) + " IN ACCESS SHARE MODE; ")
 	b.WriteString("SELECT pg_current_wal_insert_lsn()::text, coalesce(pg_relation_filenode(" + strconv.FormatUint(uint64(leaf.OID), 10) + "), 0)::text, " +
-		"coalesce((SELECT oid FROM pg_class WHERE oid = " + quoteLiteral(quoteIdent(leaf.Schema)+"."+quoteIdent(leaf.Name)) + "::regclass), 0)::text")
+		"coalesce((SELECT oid FROM pg_class WHERE oid = " + quoteLiteral(quoteIdent(leaf.Schema)+"."+quoteIdent(leaf.Name)) + "::regclass), 0)::text, pg_snapshot_xmax(pg_current_snapshot())::text")
 	return b.String()
 }

@@ -124,11 +124,13 @@ type txCursor struct {
 	transaction
 	serial  int // counts transactions of the group; 0 is the one in which it begins
 	ordinal uint32
+	// lastCommit is the end of the commit before the transaction.
+	lastCommit uint64
 }
 
 func (d *decoder) decode(g *rawGroup) (out decoded) {
 	d.used = d.used[:0]
-	cur := txCursor{transaction: g.tx}
+	cur := txCursor{transaction: g.tx, lastCommit: g.last}
 	for at := 0; at < len(g.buf); {
 		f, _, ok, err := nextFrame(g.buf[at:])
 		if err != nil || !ok {
@@ -148,6 +150,14 @@ func (d *decoder) decode(g *rawGroup) (out decoded) {
 				return d.failed(err)
 			}
 			cur.serial, cur.ordinal = cur.serial+1, 0
+		case outCommit:
+			if cur.lastCommit, _, err = parseCommit(m.payload); err != nil {
+				return d.failed(err)
+			}
+		case outOrigin:
+			if cur.replicated, err = parseOrigin(m.payload); err != nil {
+				return d.failed(err)
+			}
 		case outInsert, outUpdate, outDelete:
 			if err := d.row(g, m, &cur); err != nil {
 				return d.failed(err)

@@ -39,6 +39,7 @@ type tableDecoder struct {
 	serials   []int // the serial of each run in txs
 	unchanged []schema.Cell
 	missing   []unresolved
+	origins   []schema.TxOrigin // of txs, where they are wanted
 
 	old, new []cell
 }
@@ -69,6 +70,9 @@ func (t *tableDecoder) begin(op schema.Op) {
 	} else {
 		t.txs = append(t.txs, schema.Tx{ID: uint64(t.cur.xid), Commit: t.cur.commit, CommitTime: t.cur.time, Rows: 1})
 		t.serials = append(t.serials, t.cur.serial)
+		if t.rel.wantOrigin {
+			t.origins = append(t.origins, t.cur.origin())
+		}
 	}
 	t.rows++
 }
@@ -349,6 +353,9 @@ func (t *tableDecoder) finish(inTx bool) (out logRows, missing []unresolved, hea
 	if t.before != nil {
 		batch.Before = t.before.NewRecord()
 	}
+	if t.rel.wantOrigin {
+		batch.Origin = &schema.Origin{Txs: t.origins}
+	}
 	out.Batch = batch
 	if inTx && t.serials[0] == 0 {
 		head = t.ordinals[:t.txs[0].Rows]
@@ -374,7 +381,7 @@ func (t *tableDecoder) finish(inTx bool) (out logRows, missing []unresolved, hea
 func (t *tableDecoder) clear() {
 	t.rows = 0
 	t.ops, t.positions, t.ordinals, t.txs, t.unchanged, t.missing = nil, nil, nil, nil, nil, nil
-	t.serials = t.serials[:0]
+	t.serials, t.origins = t.serials[:0], nil
 }
 
 // reset throws the rows away.

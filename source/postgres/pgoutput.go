@@ -23,6 +23,7 @@ const (
 	walKeepalive = 'k'
 
 	outBegin    = 'B'
+	outOrigin   = 'O'
 	outCommit   = 'C'
 	outRelation = 'R'
 	outInsert   = 'I'
@@ -99,6 +100,8 @@ type transaction struct {
 	// commit is the LSN of the commit record, time its time in microseconds since 1970.
 	commit uint64
 	time   int64
+	// replicated is nil for a transaction of the server's own.
+	replicated *replicated
 }
 
 func parseBegin(p []byte) (transaction, error) {

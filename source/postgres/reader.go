@@ -85,6 +85,8 @@ type reader struct {
 	waitingSince  time.Time
 	warned        time.Time
 	keys          schema.Keys
+	txs           *source.Transactions
+	placed        bool // a row of a snapshot has gone out
 
 	shared shared
 }
@@ -108,7 +110,7 @@ var errLogEnded = errors.New("the replication connection ended")
 
 // Run implements source.Reader.
 func (r *reader) Run(ctx context.Context, rc source.Context, out source.Output) ([]byte, error) {
-	r.rc, r.out = rc, out
+	r.rc, r.out, r.txs = rc, out, source.NewTransactions(rc.Needs)
 	if rc.Logger != nil {
 		r.logger = rc.Logger
 	}

@@ -20,6 +20,12 @@ func (r *reader) group(ctx context.Context, g *logGroup) error {
 			return err
 		}
 	}
+	if ended := r.txs.Ended(g.InTransaction); len(ended) > 0 {
+		c := &schema.Change{Kind: schema.ChangeTransactions, Transactions: ended, Position: ended[len(ended)-1].Commit}
+		if err := r.emit(ctx, source.Element{Change: c}); err != nil {
+			return err
+		}
+	}
 	if err := r.changes(ctx, g); err != nil {
 		return err
 	}
@@ -120,6 +126,7 @@ func (r *reader) filterRuns(ctx context.Context, t *tableState, b *schema.Batch)
 // emitChanges hands rows of the log on and counts them.
 func (r *reader) emitChanges(ctx context.Context, b *schema.Batch) error {
 	rows := int64(b.Rows())
+	r.txs.Add(b)
 	if err := r.emit(ctx, source.Element{Batch: b}); err != nil {
 		return err
 	}

@@ -354,6 +354,9 @@ func (r *reader) emitReads(ctx context.Context, t *tableState, c *chunkRows, rec
 			b.Ops[i] = schema.OpFill
 		}
 	} else {
+		if r.rc.Needs.Origin {
+			b.Origin = r.readOrigin(t, c, n)
+		}
 		t.rows += int64(n)
 		r.shared.mu.Lock()
 		r.shared.progress.ReadRows += int64(n)

@@ -58,6 +58,7 @@ func (r *reader) attach(ctx context.Context, conn *pgx.Conn, report *catalogueRe
 	if err != nil {
 		return err
 	}
+	a.LastCommit = from.Commit
 	r.history, r.commit = a.History, max(from.Commit, a.Consistent)
 	if restored != nil {
 		r.goBack(restored, a.Start)

@@ -28,6 +28,7 @@ type relation struct {
 	wantBefore     bool
 	sinkResolves   bool
 	keylessUpdates bool
+	wantOrigin     bool
 }
 
 // relationResolver keeps the definitions that are in force at the position of
@@ -150,6 +151,7 @@ func (r *relationResolver) relation(m relationMessage, t *schema.Table) *relatio
 	rel.keylessUpdates = r.needs.KeylessUpdates && rel.full
 	rel.wantBefore = rel.full && (r.needs.Before || !t.HasKey())
 	rel.sinkResolves = r.needs.ResolvesUnchanged && t.OmitsUnchanged
+	rel.wantOrigin = r.needs.Origin
 	return rel
 }
 

@@ -30,6 +30,8 @@ type attachment struct {
 	// later: their snapshot must wait until every transaction below AddedXmax has ended.
 	Added     map[schema.TableID]bool
 	AddedXmax uint64
+	// LastCommit is the end of the last transaction before Start, 0 where it is not known.
+	LastCommit uint64
 	// History is the server's place in the life of its cluster.
 	History history
 	// Known is what the look at the catalogue saw that the tables' definitions come from.

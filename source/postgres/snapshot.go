@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -58,6 +59,8 @@ type chunkRows struct {
 	Bytes   int64
 	// ReadTime is when the snapshot was opened, microseconds since 1970.
 	ReadTime int64
+	// Next is the number of the next transaction at that time.
+	Next uint64
 	// Rest is what the chunk leaves unread, because its values were larger than expected.
 	Rest *tidRange
 	// Err is errRowsMoved, errStale or what ended the reading.
@@ -167,6 +170,9 @@ func (r *chunkReader) begin(ctx context.Context, job chunkJob, res *chunkRows) e
 	res.High, res.ReadTime = uint64(high), time.Now().UnixMicro()
 	if job.Fill != nil {
 		return nil
+	}
+	if res.Next, err = strconv.ParseUint(string(row[3]), 10, 64); err != nil {
+		return fmt.Errorf("the number of the next transaction: %w", err)
 	}
 	if string(row[1]) != fmt.Sprint(job.Leaf.FileNode) || string(row[2]) != fmt.Sprint(job.Leaf.OID) {
 		return errRowsMoved

@@ -79,7 +79,8 @@ func (a *attachment) OpenLog(ctx context.Context, tables []*schema.Table, needs 
 	l.tables = newRelationResolver(a, tables, needs)
 	l.tables.look = func() { l.reports.request() }
 	l.scan = &scanner{resolve: l.tables.resolve, recheck: l.tables.recheck, leaf: l.tables.leaf, truncated: l.tables.truncated,
-		due: l.reports.take, compare: l.tables.compare, position: a.Start}
+		due: l.reports.take, compare: l.tables.compare, position: a.Start, last: a.LastCommit}
+	l.scan.group.last = a.LastCommit
 	l.received.Store(a.Start)
 	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	l.wg.Add(4 + workers)

@@ -13,6 +13,7 @@ type rawGroup struct {
 	relations map[uint32]*relation // as they hold for all rows of the group
 	tx        transaction          // in which the group begins
 	inTx      bool                 // whether it begins inside one
+	last      uint64               // end of the commit before it
 	rows      int                  // upper bound of messages with rows
 	changes   []*schema.Change     // behind the rows
 	report    *catalogueReport     // behind the changes
@@ -59,6 +60,7 @@ type scanner struct {
 	// truncated returns the changes for truncated relations.
 	truncated func(oids []uint32, tx transaction) []*schema.Change
 
+	last      uint64 // end of the newest commit
 	position  uint64 // of the last commit or keepalive
 	received  uint64 // newest end of the server's log
 	reply     bool   // the server has asked for an answer
@@ -160,12 +162,18 @@ func (s *scanner) message(p []byte, at, size int) (verdict, error) {
 			return goOn, fmt.Errorf("%w: Begin", errProtocol)
 		}
 		s.tx, s.inTx = tx, true
+	case outOrigin:
+		o, err := parseOrigin(p)
+		if err != nil {
+			return goOn, err
+		}
+		s.tx.replicated = o
 	case outCommit:
 		end, micros, err := parseCommit(p)
 		if err != nil || !s.inTx {
 			return goOn, fmt.Errorf("%w: Commit", errProtocol)
 		}
-		s.inTx = false
+		s.inTx, s.last = false, end
 		s.position = max(s.position, end)
 		s.group.commit, s.group.time = end, micros
 		s.group.xids = append(s.group.xids, s.tx.xid)
@@ -178,6 +186,10 @@ func (s *scanner) message(p []byte, at, size int) (verdict, error) {
 			return goOn, err
 		}
 		if changes := s.truncated(oids, s.tx); len(changes) > 0 {
+			for _, c := range changes {
+				c.Tx = schema.Tx{ID: uint64(s.tx.xid), Commit: s.tx.commit, CommitTime: s.tx.time}
+				c.Origin = &schema.Origin{Txs: []schema.TxOrigin{s.tx.source(s.last)}}
+			}
 			s.group.changes = changes
 			return cutAfter, nil
 		}
@@ -286,7 +298,7 @@ func (s *scanner) takeTo(at, scanned int) *rawGroup {
 	if s.position > s.reported {
 		g.position, s.reported = s.position, s.position
 	}
-	s.group = rawGroup{tx: s.tx, inTx: s.inTx}
+	s.group = rawGroup{tx: s.tx, inTx: s.inTx, last: s.last}
 	s.lastEnd, s.rowsAtEnd = 0, 0
 	return &g
 }
