@@ -14,9 +14,11 @@ import (
 
 // Pipeline is a pipeline from PostgreSQL, MySQL or MariaDB into Iceberg tables below
 // one folder, which holds catalog.db, warehouse/, checkpoints/ and pipeline.yaml, as
-// demo's does.
+// demo's does; or, where Kafka is set, into topics.
 type Pipeline struct {
 	Name string
+	// Kafka is the address of a broker, whose topics NAME.* are written then.
+	Kafka string
 	// Dir is the folder.
 	Dir string
 	// SourceURL is the connection URL of the database, whose scheme is postgres or
@@ -34,6 +36,9 @@ func (p Pipeline) CatalogURI() string { return "sqlite:///" + p.Dir + "/catalog.
 
 // Warehouse is the warehouse's address.
 func (p Pipeline) Warehouse() string { return "file://" + p.Dir + "/warehouse" }
+
+// Topic is the topic that a table goes to, which is named with its schema or database.
+func (p Pipeline) Topic(table string) string { return p.Name + "." + table }
 
 // Reader opens the independent readers on the pipeline's catalog.
 func (p Pipeline) Reader(ctx context.Context) (*readers.Reader, error) {
@@ -70,6 +75,12 @@ func (p Pipeline) document() (string, error) {
 		"catalog.properties.type":      "sql",
 		"catalog.properties.uri":       p.CatalogURI(),
 		"catalog.properties.warehouse": p.Warehouse(),
+	}
+	if p.Kafka != "" {
+		sink = map[string]string{"type": "kafka", "properties.bootstrap.servers": p.Kafka, "topic.prefix": p.Name}
+		for k, v := range readers.MessageOptions {
+			sink[k] = v
+		}
 	}
 	settings := map[string]string{
 		"name":                             p.Name,

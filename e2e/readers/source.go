@@ -32,6 +32,8 @@ type column struct {
 	// mapped type in Iceberg.
 	text string
 	form form
+	// wire is how it stands in messages.
+	wire wire
 	key  int // position in the primary key from 1, 0 outside
 }
 

@@ -24,7 +24,11 @@ func mysqlColumn(name, data, full string, key int) column {
 	switch data {
 	case "tinyint":
 		if full == "tinyint(1)" {
-			c.text = "ELT(1 + (" + id + " <> 0), 'false', 'true')"
+			c.text, c.wire = "ELT(1 + ("+id+" <> 0), 'false', 'true')", asBoolean
+		}
+	case "bigint":
+		if strings.Contains(full, "unsigned") {
+			c.wire = asUnsigned
 		}
 	case "bit":
 		bits, _ := strconv.Atoi(strings.Trim(strings.TrimPrefix(full, "bit"), "()"))
@@ -36,7 +40,7 @@ func mysqlColumn(name, data, full string, key int) column {
 		for shift := 0; shift < bits; shift += 8 {
 			bytes = append(bytes, fmt.Sprintf("LPAD(LOWER(HEX(%s >> %d & 255)), 2, '0')", id, shift))
 		}
-		c.text = "CONCAT(" + strings.Join(bytes, ", ") + ")"
+		c.text, c.wire = "CONCAT("+strings.Join(bytes, ", ")+")", asBits
 	case "year":
 		c.text = "CAST(" + id + " + 0 AS CHAR)"
 	case "float":
@@ -47,11 +51,14 @@ func mysqlColumn(name, data, full string, key int) column {
 	case "json":
 		c.form = jsonSpace
 	case "datetime", "timestamp":
-		c.text = "DATE_FORMAT(" + id + ", '%Y-%m-%dT%H:%i:%s.%f')"
+		c.text, c.wire = "DATE_FORMAT("+id+", '%Y-%m-%dT%H:%i:%s.%f')", asMicros
+		if data == "timestamp" {
+			c.wire = asInstant
+		}
 	case "date":
-		c.text = "DATE_FORMAT(" + id + ", '%Y-%m-%d')"
+		c.text, c.wire = "DATE_FORMAT("+id+", '%Y-%m-%d')", asDays
 	case "time":
-		c.text = "TIME_FORMAT(" + id + ", '%H:%i:%s.%f')"
+		c.text, c.wire = "TIME_FORMAT("+id+", '%H:%i:%s.%f')", asMicrosOfDay
 	case "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob":
 		c.text = "LOWER(HEX(" + id + "))"
 	}

@@ -20,13 +20,13 @@ func postgresColumn(name, typ string, key int) column {
 	c := column{name: name, key: key, text: id + "::text"}
 	switch typ {
 	case "timestamp":
-		c.text = "to_char(" + id + `, 'YYYY-MM-DD"T"HH24:MI:SS.US')`
+		c.text, c.wire = "to_char("+id+`, 'YYYY-MM-DD"T"HH24:MI:SS.US')`, asMicros
 	case "timestamptz":
-		c.text = "to_char(" + id + ` AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US')`
+		c.text, c.wire = "to_char("+id+` AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US')`, asInstant
 	case "date":
-		c.text = "to_char(" + id + ", 'YYYY-MM-DD')"
+		c.text, c.wire = "to_char("+id+", 'YYYY-MM-DD')", asDays
 	case "time":
-		c.text = "to_char(" + id + "::interval, 'HH24:MI:SS.US')"
+		c.text, c.wire = "to_char("+id+"::interval, 'HH24:MI:SS.US')", asMicrosOfDay
 	case "bytea":
 		c.text = "encode(" + id + ", 'hex')"
 	case "money":
