@@ -57,6 +57,7 @@ type tableState struct {
 	view      *snapshot.View // the one read view that it is read in
 	viewHigh  uint64         // covers what the view sees
 	viewEnd   uint64         // up to it the definition may have changed since
+	viewRead  bool           // all its rows have been read
 	catchUp   uint64         // the tail must have passed this before the view is opened
 	doubtFrom uint64         // transactions from here to viewHigh may or may not be in the view
 	doubts    int
@@ -135,6 +136,7 @@ type reader struct {
 	placed        bool             // a row of a snapshot has gone out
 	logFiles      []schema.LogFile // of the newest reads
 	logFilesOf    binlog.Files
+	held          []heldChunk
 
 	shared shared
 }

@@ -116,7 +116,8 @@ func (r *reader) piece(ctx context.Context, p viewPiece) error {
 		c.Records, c.Bytes, c.ReadTime = []arrow.RecordBatch{p.rec}, schema.RecordBytes(p.rec), p.readTime
 	}
 	r.read[id], r.owner[id] = c, t
-	if err := r.do(ctx, r.core.Read(t.win, id, t.viewEnd, c.Bytes)); err != nil || p.rec != nil || t.win.Phase() != window.Reading {
+	t.viewRead = p.last
+	if err := r.readChunk(ctx, t, c, t.viewEnd); err != nil || p.rec != nil || t.win.Phase() != window.Reading {
 		return err
 	}
 	t.planned = true

@@ -43,6 +43,7 @@ type viewPiece struct {
 	incarnation int
 	rec         arrow.RecordBatch
 	readTime    int64 // microseconds since 1970
+	last        bool  // no rows come behind it
 	err         error
 }
 
@@ -230,10 +231,20 @@ func (p *pool) readView(v *snapshot.View, table *schema.Table, incarnation int) 
 			}
 		}
 		now := time.Now().UnixMicro()
+		var before *viewPiece // is sent when it is known whether it is the last one
 		err := v.Read(p.ctx, func(rec arrow.RecordBatch) error {
-			return send(viewPiece{table: table, incarnation: incarnation, rec: rec, readTime: now})
+			ready := before
+			before = &viewPiece{table: table, incarnation: incarnation, rec: rec, readTime: now}
+			if ready == nil {
+				return nil
+			}
+			return send(*ready)
 		})
-		_ = send(viewPiece{table: table, incarnation: incarnation, err: err})
+		if before != nil {
+			before.last = err == nil
+			err = errors.Join(err, send(*before))
+		}
+		_ = send(viewPiece{table: table, incarnation: incarnation, err: err, last: true})
 	}()
 }
 

@@ -20,6 +20,9 @@ func (r *reader) schedule(ctx context.Context) error {
 	if err := r.startTables(ctx); err != nil {
 		return err
 	}
+	if err := r.releaseHeld(ctx); err != nil {
+		return err
+	}
 	r.ask()
 	for _, win := range r.core.Tables() {
 		if win.Phase() != window.Reading && win.Phase() != window.Covering {
@@ -64,7 +67,13 @@ func (r *reader) startTables(ctx context.Context) error {
 		return nil
 	}
 	free, keyless := max(4, 2*r.cfg.readers), 1
+	if r.inOrder() {
+		free = 1
+	}
 	for _, t := range r.core.Tables() {
+		if r.inOrder() && r.allRead(r.tables[t.ID]) {
+			continue
+		}
 		if t.Phase() == window.Covering || t.Phase() == window.Reading {
 			free--
 			if !t.Keyed() {
@@ -153,7 +162,7 @@ func (r *reader) chunk(ctx context.Context, c *chunkRows) error {
 		t.plan.Took(&c.Chunk)
 		r.open[c.ID] = c.Range()
 	}
-	return r.do(ctx, r.core.Read(t.win, c.ID, high, c.Bytes))
+	return r.readChunk(ctx, t, c, high)
 }
 
 // failed handles an error of reading a table. Other columns than the tail knows
@@ -249,6 +258,7 @@ func (r *reader) doOne(ctx context.Context, a window.Action, t *tableState) erro
 	case window.ActReset:
 		t.incarnation++
 		t.plan, t.planning, t.planned, t.filling, t.reading, t.rows, t.stale, t.catchUp, t.emptyUntil = nil, false, false, false, 0, 0, 0, 0, 0
+		t.viewRead = false
 		t.drop()
 		r.progressTable(t)
 		if err := r.change(ctx, schema.ChangeReset, t); err != nil {

@@ -84,7 +84,7 @@ func startupSpecs() []source.OptionSpec {
 func snapshotSpecs() []source.OptionSpec {
 	return []source.OptionSpec{
 		number("scan.incremental.snapshot.chunk.size", "100000", "Rows of a snapshot chunk."),
-		number("scan.snapshot.parallelism", "2", "Connections that read snapshot chunks at the same time."),
+		number("scan.snapshot.parallelism", "2", "Connections that read snapshot chunks at the same time. With 1, where a sink prints the place of rows in the snapshot, tables are read one after the other, and the last row of all is told."),
 		number("scan.snapshot.fetch.size", "1024", "Taken for Flink CDC's sake, without effect: rows are streamed, not fetched in portions."),
 	}
 }

@@ -2,8 +2,10 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/source/window"
@@ -61,12 +63,71 @@ func (r *reader) readOrigin(t *tableState, c *chunkRows, n int) *schema.Origin {
 	return o
 }
 
+// restRows is how long the last rows of a table wait for the next ones.
+const restRows = time.Second
+
+// inOrder says that tables are read one after the other, and their last rows wait a
+// little until it is known whether they are the last of all: one connection reads, and a
+// sink prints it.
+func (r *reader) inOrder() bool { return r.rc.Needs.Origin && r.cfg.readers == 1 }
+
+// heldChunk is a chunk that was read, and which its table's window has not heard of.
+type heldChunk struct {
+	t     *tableState
+	c     *chunkRows
+	since time.Time
+}
+
+// readChunk tells the window of a chunk that was read, now or when it has waited.
+func (r *reader) readChunk(ctx context.Context, t *tableState, c *chunkRows) error {
+	if r.inOrder() && len(c.Records) > 0 {
+		r.waiting = append(r.waiting, heldChunk{t, c, time.Now()})
+		return r.releaseHeld(ctx)
+	}
+	return r.do(ctx, r.core.Read(t.win, c.Job.Chunk, c.High, c.Bytes))
+}
+
+// releaseHeld lets the chunks go on that are not their table's last one, or before which
+// rows of others wait, or behind which nothing comes.
+func (r *reader) releaseHeld(ctx context.Context) error {
+	for len(r.waiting) > 0 {
+		h := r.waiting[0]
+		if r.read[h.c.Job.Chunk] != h.c { // given up
+			r.waiting = r.waiting[1:]
+			continue
+		}
+		if len(r.waiting) == 1 && r.allRead(h.t) && r.more(h.t) && time.Since(h.since) < restRows {
+			return nil
+		}
+		r.waiting = r.waiting[1:]
+		if err := r.do(ctx, r.core.Read(h.t.win, h.c.Job.Chunk, h.c.High, h.c.Bytes)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// more reports whether a table other than t may have rows that have not been read.
+func (r *reader) more(t *tableState) bool {
+	for _, other := range r.tables {
+		if other != t && (other.win.Phase() != window.Done || other.reread != nil) && !r.allRead(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// allRead reports whether all rows of a table have been read.
+func (r *reader) allRead(t *tableState) bool {
+	return t.win.Phase() == window.Reading && t.reading == 0 && t.stale == nil && t.moved == "" && t.plan != nil && !t.plan.more()
+}
+
 // exhausted reports whether no row of a table's snapshot is left to go out.
 func (r *reader) exhausted(t *tableState) bool {
 	switch {
 	case t.win.Phase() == window.Done && t.reread == nil:
 		return true
-	case t.win.Phase() != window.Reading || t.reading > 0 || t.stale != nil || t.plan == nil || t.plan.more():
+	case !r.allRead(t):
 		return false
 	}
 	for id, owner := range r.owner {

@@ -87,6 +87,7 @@ type reader struct {
 	keys          schema.Keys
 	txs           *source.Transactions
 	placed        bool // a row of a snapshot has gone out
+	waiting       []heldChunk
 
 	shared shared
 }

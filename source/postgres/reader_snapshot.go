@@ -22,6 +22,9 @@ func (r *reader) schedule(ctx context.Context) error {
 	if err := r.startTables(ctx); err != nil {
 		return err
 	}
+	if err := r.releaseHeld(ctx); err != nil {
+		return err
+	}
 	if r.core.NeedsVisible() && !r.asking && time.Since(r.asked) >= pollInterval {
 		r.askVisible()
 	}
@@ -70,7 +73,13 @@ func (r *reader) startTables(ctx context.Context) error {
 		return nil
 	}
 	free, keyless := max(4, 2*r.cfg.readers), 1
+	if r.inOrder() {
+		free = 1
+	}
 	for _, t := range r.core.Tables() {
+		if r.inOrder() && r.allRead(r.tables[t.ID]) {
+			continue
+		}
 		if t.Phase() == window.Covering || t.Phase() == window.Reading {
 			free--
 			if !t.Keyed() {
@@ -147,7 +156,7 @@ func (r *reader) chunk(ctx context.Context, c *chunkRows) error {
 	if c.High > r.core.Position() {
 		r.log.RequestKeepalive()
 	}
-	return r.do(ctx, r.core.Read(t.win, c.Job.Chunk, c.High, c.Bytes))
+	return r.readChunk(ctx, t, c)
 }
 
 // checkStale handles chunks that found other columns than the tail knows. The

@@ -17,6 +17,7 @@ import (
 	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/source"
 	"github.com/freshet-cdc/freshet/source/mysql"
+	"github.com/freshet-cdc/freshet/source/mysql/binlog"
 	"github.com/freshet-cdc/freshet/source/mysql/mysqltest"
 	"github.com/freshet-cdc/freshet/source/postgres"
 )
@@ -56,9 +57,26 @@ func (m *mysqlServer) exec(statements []string) error {
 	return nil
 }
 
+func (m *mysqlServer) position() (uint64, error) {
+	r, err := m.conn.Execute("SHOW BINARY LOG STATUS")
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	file, err := r.GetString(0, 0)
+	if err != nil {
+		return 0, err
+	}
+	offset, err := r.GetUint(0, 1)
+	if err != nil {
+		return 0, err
+	}
+	return binlog.Files{Base: "binlog"}.Position(binlog.Place{File: file, Offset: offset})
+}
+
 func (m *mysqlServer) source(options map[string]string) (source.Source, error) {
 	opts := map[string]string{"hostname": m.db.Host, "port": fmt.Sprint(m.db.Port), "username": m.db.User, "password": m.db.Password, "tables": "x",
-		"heartbeat.interval": "200ms", "server-time-zone": "UTC", "scan.binlog.newly-added-table.enabled": "true"}
+		"heartbeat.interval": "200ms", "scan.snapshot.parallelism": "1", "server-time-zone": "UTC", "scan.binlog.newly-added-table.enabled": "true"}
 	for k, v := range options {
 		opts[k] = v
 	}
@@ -138,6 +156,16 @@ func (p *postgresServer) exec(statements []string) error {
 		}
 	}
 	return nil
+}
+
+func (p *postgresServer) position() (lsn uint64, err error) {
+	var text string
+	if err := p.conn.QueryRow(context.Background(), "SELECT pg_current_wal_flush_lsn()::text").Scan(&text); err != nil {
+		return 0, err
+	}
+	var high, low uint64
+	_, err = fmt.Sscanf(text, "%X/%X", &high, &low)
+	return high<<32 | low, err
 }
 
 func (p *postgresServer) source(options map[string]string) (source.Source, error) {

@@ -163,7 +163,10 @@ func (e *Encoder) Append(out *Output, b *schema.Batch, selected []int32, origin 
 		e.before.bind(b.Before)
 		e.keyBefore.bind(b.Before)
 	}
-	r := run{e: e, out: out, b: b, origin: &origin, tx: -1}
+	r := run{e: e, out: out, b: b, origin: &origin, tx: -1, query: -1}
+	if b.Origin != nil {
+		r.origin = b.Origin
+	}
 	r.stamp(now)
 	if selected == nil {
 		for i := range b.Rows() {

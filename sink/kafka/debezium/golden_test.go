@@ -244,8 +244,8 @@ func (g *golden) encode(t *testing.T, o debezium.Options, input string) (*debezi
 		b.Ops, b.Positions, b.Unchanged = ops, positions, unchanged
 	}
 	b.Txs = []schema.Tx{{ID: 42, Commit: 99, CommitTime: 1_700_000_000_123_456, Rows: len(rows)}}
-	origin := debezium.Origin{Txs: []debezium.TxOrigin{{ServerID: 7, GTID: "a:1", Thread: 3, HasThread: true, LastCommit: 88}},
-		Place: func(pos uint64) (string, uint64) { return "binlog.000001", pos }}
+	origin := debezium.Origin{Txs: []schema.TxOrigin{{ServerID: 7, GTID: "a:1", Thread: 3, HasThread: true, LastCommit: 88}},
+		Files: []schema.LogFile{{Name: "binlog.000001"}}}
 	var out debezium.Output
 	err = e.Append(&out, b, nil, origin, 1_700_000_001_000_000_001)
 	b.Release()

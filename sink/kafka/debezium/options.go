@@ -128,6 +128,11 @@ type Options struct {
 	// UnknownTypes writes columns of types that Debezium does not know, as text
 	// (include.unknown.datatypes); by default they are left out, see [Encoder.LeftOut].
 	UnknownTypes bool
+	// Transactions writes the transaction block (provide.transaction.metadata).
+	Transactions bool
+	// Query writes the statement into the source block, where the server logs it
+	// (include.query; MySQL, MariaDB).
+	Query bool
 	// Context adds the headers that say where a message comes from
 	// (extended.headers.enabled); nil for none.
 	Context *Context

@@ -15,10 +15,11 @@ type run struct {
 	b      *schema.Batch
 	origin *Origin
 
-	tx, txEnd int // the present transaction, and the row behind it
-	cells     int // of Unchanged, of rows that are done
-	counted   int // the row up to which rows of one event have been counted
-	event     int32
+	tx, txStart, txEnd int // the present transaction, its first row, and the row behind it
+	query, queryEnd    int // the present statement, and the row behind it
+	cells              int // of Unchanged, of rows that are done
+	counted            int // the row up to which rows of one event have been counted
+	event              int32
 }
 
 // stamp prints the time of processing.
@@ -64,6 +65,7 @@ func (r *run) row(i int) error {
 func (r *run) enter(i int) {
 	for i >= r.txEnd && r.tx+1 < len(r.b.Txs) {
 		r.tx++
+		r.txStart = r.txEnd
 		r.txEnd += r.b.Txs[r.tx].Rows
 	}
 	var tx schema.Tx
@@ -73,7 +75,7 @@ func (r *run) enter(i int) {
 	if i >= r.txEnd { // a batch that doesn't say
 		r.txEnd = r.b.Rows()
 	}
-	r.e.source.begin(tx, r.origin.tx(r.tx), r.b.Op(i) == schema.OpRead)
+	r.e.source.begin(tx, txOrigin(r.origin, r.tx), r.b.Op(i) == schema.OpRead)
 }
 
 // unchanged returns the cells of row i that the server did not send.
@@ -301,25 +303,38 @@ func appendRow(dst []byte, w *rowWriter, i int, unchanged []schema.Cell) ([]byte
 
 // place says where row i lies.
 func (r *run) place(i int, op Operation) place {
-	p := place{snapshot: r.e.source.falseness, last: r.origin.tx(r.tx).LastCommit}
+	p := place{snapshot: r.e.source.falseness, last: txOrigin(r.origin, r.tx).LastCommit}
 	if r.b.Positions != nil {
 		p.position = r.b.Positions[i]
 	}
 	if op == Read {
-		p.snapshot = snapshotNames[SnapshotTrue]
-		if r.origin.Snapshot != nil {
-			p.snapshot = snapshotNames[r.origin.Snapshot[i]]
-		}
+		p.snapshot = snapshotNames[r.origin.At(i, r.b.Rows())]
 		if r.tx >= 0 {
 			p.position = r.b.Txs[r.tx].Commit
 		}
 	} else {
 		p.row = r.inEvent(i)
+		if r.e.source.queries && r.origin.Queries != nil {
+			p.query = r.statement(i)
+		}
 	}
-	if r.origin.Place != nil {
-		p.file, p.offset = r.origin.Place(p.position)
+	if !r.e.source.postgres {
+		p.file, p.offset = r.origin.File(p.position)
 	}
 	return p
+}
+
+// statement returns the statement that made row i, empty where it is not known.
+func (r *run) statement(i int) string {
+	runs := r.origin.Queries
+	for i >= r.queryEnd && r.query+1 < len(runs) {
+		r.query++
+		r.queryEnd += runs[r.query].Rows
+	}
+	if i >= r.queryEnd {
+		return ""
+	}
+	return runs[r.query].SQL
 }
 
 // inEvent returns the number of row i within its event of the log.
@@ -344,12 +359,13 @@ func (r *run) inEvent(i int) int32 {
 
 // order appends the transaction block.
 func (r *run) order(dst []byte, i int) []byte {
-	if r.origin.Orders == nil || r.b.Op(i) == schema.OpRead {
+	if !r.e.o.Transactions || r.b.Op(i) == schema.OpRead || r.b.Ordinals == nil || r.tx < 0 {
 		return append(dst, "null"...)
 	}
-	dst = appendString(append(dst, `{"id":`...), r.origin.tx(r.tx).ID)
-	dst = strconv.AppendInt(append(dst, `,"total_order":`...), r.origin.Orders[i].Total, 10)
-	dst = strconv.AppendInt(append(dst, `,"data_collection_order":`...), r.origin.Orders[i].Collection, 10)
+	t := txOrigin(r.origin, r.tx)
+	dst = transactionName(append(dst, `{"id":"`...), r.e.o.Connector, r.b.Txs[r.tx], r.origin, t)
+	dst = strconv.AppendInt(append(dst, `","total_order":`...), int64(r.b.Ordinals[i])+1, 10)
+	dst = strconv.AppendInt(append(dst, `,"data_collection_order":`...), t.Before+int64(i-r.txStart)+1, 10)
 	return append(dst, '}')
 }
 
@@ -361,10 +377,10 @@ func (e *Encoder) AppendTruncate(out *Output, position uint64, tx schema.Tx, ori
 	}
 	r := run{e: e, out: out, origin: &origin}
 	r.stamp(now)
-	e.source.begin(tx, origin.tx(0), true)
-	p := place{snapshot: e.source.falseness, position: position, last: origin.tx(0).LastCommit}
-	if origin.Place != nil {
-		p.file, p.offset = origin.Place(position)
+	e.source.begin(tx, txOrigin(&origin, 0), true)
+	p := place{snapshot: e.source.falseness, position: position, last: txOrigin(&origin, 0).LastCommit}
+	if !e.source.postgres {
+		p.file, p.offset = origin.File(position)
 	}
 	start := len(out.Data)
 	dst := append(append(out.Data, e.valueOpen...), `{"before":null,"after":null,"source":`...)

@@ -12,6 +12,7 @@ import (
 type sourceBlock struct {
 	postgres  bool
 	falseness string // the snapshot field of what is no read
+	queries   bool   // statements are printed
 	open      []byte // up to the time
 	middle    []byte // from the database to the time in microseconds
 	table     []byte // from the table on
@@ -21,7 +22,7 @@ type sourceBlock struct {
 }
 
 func newSourceBlock(o *Options, id schema.TableID) sourceBlock {
-	s := sourceBlock{postgres: o.Connector == PostgreSQL, falseness: `"false"`}
+	s := sourceBlock{postgres: o.Connector == PostgreSQL, falseness: `"false"`, queries: o.Query}
 	if o.KeepNulls { // "false" is the field's default
 		s.falseness = "null"
 	}
@@ -39,11 +40,8 @@ func newSourceBlock(o *Options, id schema.TableID) sourceBlock {
 }
 
 // begin takes up a transaction; read: its rows are reads.
-func (s *sourceBlock) begin(tx schema.Tx, t *TxOrigin, read bool) {
+func (s *sourceBlock) begin(tx schema.Tx, t *schema.TxOrigin, read bool) {
 	micros := tx.CommitTime
-	if t.Micros != 0 {
-		micros = t.Micros
-	}
 	s.head = strconv.AppendInt(append(s.head[:0], s.open...), javatext.FloorDiv(micros, 1000), 10)
 	s.head = append(s.head, `,"snapshot":`...)
 	s.times = strconv.AppendInt(append(s.times[:0], `,"ts_us":`...), micros, 10)
@@ -51,13 +49,13 @@ func (s *sourceBlock) begin(tx schema.Tx, t *TxOrigin, read bool) {
 	s.times = append(s.times, s.table...)
 	s.tail = s.tail[:0]
 	if s.postgres {
-		s.times = strconv.AppendUint(append(s.times, `,"txId":`...), tx.ID, 10)
+		s.times = strconv.AppendUint(append(s.times, `,"txId":`...), max(tx.ID, t.Snapshot), 10)
 		s.tail = append(s.tail, `,"xmin":null,"origin":`...)
-		if t.Origin == "" {
+		if t.Replicated == "" {
 			s.tail = append(s.tail, `null,"origin_lsn":null}`...)
 		} else {
-			s.tail = appendString(s.tail, t.Origin)
-			s.tail = append(strconv.AppendUint(append(s.tail, `,"origin_lsn":`...), t.OriginLSN, 10), '}')
+			s.tail = appendString(s.tail, t.Replicated)
+			s.tail = append(strconv.AppendUint(append(s.tail, `,"origin_lsn":`...), t.ReplicatedLSN, 10), '}')
 		}
 		return
 	}
@@ -69,7 +67,7 @@ func (s *sourceBlock) begin(tx schema.Tx, t *TxOrigin, read bool) {
 	} else {
 		s.tail = append(s.tail, "null"...)
 	}
-	s.tail = append(appendOptional(append(s.tail, `,"query":`...), t.Query), '}')
+	s.tail = append(s.tail, `,"query":`...)
 }
 
 func appendOptional(dst []byte, s string) []byte {
@@ -87,6 +85,7 @@ type place struct {
 	file     string
 	offset   uint64
 	row      int32
+	query    string
 }
 
 // append prints the block of a row of the present transaction.
@@ -98,7 +97,7 @@ func (s *sourceBlock) append(dst []byte, p place) []byte {
 		dst = appendString(append(dst, `,"file":`...), p.file)
 		dst = strconv.AppendUint(append(dst, `,"pos":`...), p.offset, 10)
 		dst = strconv.AppendInt(append(dst, `,"row":`...), int64(p.row), 10)
-		return append(dst, s.tail...)
+		return append(appendOptional(append(dst, s.tail...), p.query), '}')
 	}
 	dst = append(dst, `"[`...)
 	if p.last == 0 {

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf16"
+
+	"github.com/freshet-cdc/freshet/schema"
+	"github.com/freshet-cdc/freshet/sink/kafka/javatext"
 )
 
 // Transactions writes the messages of the topic of transactions
@@ -12,6 +15,8 @@ import (
 type Transactions struct {
 	keyOpen, valueOpen, end []byte
 	context                 []headerSpan
+	connector               Connector
+	id                      []byte
 }
 
 // Count is how many events a transaction has for a table.
@@ -27,7 +32,7 @@ func NewTransactions(o Options) (*Transactions, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	t := &Transactions{}
+	t := &Transactions{connector: o.Connector}
 	if o.Context != nil {
 		t.context = o.Context.headers(&o)
 	}
@@ -48,6 +53,27 @@ func NewTransactions(o Options) (*Transactions, error) {
 	t.valueOpen = append(value.appendSchema([]byte(`{"schema":`), ""), `,"payload":`...)
 	t.end = []byte{'}'}
 	return t, nil
+}
+
+// Append appends the messages of the transactions of a schema.ChangeTransactions: for each
+// that it has begun, and that it has ended.
+func (t *Transactions) Append(out *Output, c *schema.Change) {
+	origin := c.Origin
+	if origin == nil {
+		origin = &noOrigin
+	}
+	var counts []Count
+	for i := range c.Transactions {
+		tx := &c.Transactions[i]
+		t.id = transactionName(t.id[:0], t.connector, tx.Tx, origin, &tx.Origin)
+		counts = counts[:0]
+		for _, table := range tx.Tables {
+			counts = append(counts, Count{table.Table.Schema + "." + table.Table.Table, table.Rows})
+		}
+		id, millis := string(t.id), javatext.FloorDiv(tx.CommitTime, 1000)
+		t.Begin(out, id, millis)
+		t.End(out, id, counts, millis)
+	}
 }
 
 // Begin appends the message that a transaction begins; millis is its time.

@@ -126,7 +126,7 @@ type txCursor struct {
 func (d *decoder) decode(g *rawGroup) decoded {
 	d.used, d.files = d.used[:0], nil
 	if n := len(g.rows); n > 0 && g.rows[0].layout.wantOrigin {
-		d.files = g.files.between(g.rows[0].pos, g.rows[n-1].pos)
+		d.files = g.files.Between(g.rows[0].pos, g.rows[n-1].pos)
 	}
 	cur := txCursor{index: -1}
 	for i := range g.rows {

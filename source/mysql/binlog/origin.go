@@ -51,8 +51,8 @@ func endsStatement(body []byte) bool {
 	return len(body) > flags && event.RowsFlags(body[flags])&event.RowsStatementEnd != 0
 }
 
-// between returns the files that positions from first to last lie in.
-func (f Files) between(first, last uint64) []schema.LogFile {
+// Between names the files that positions from first to last lie in, for an Origin.
+func (f Files) Between(first, last uint64) []schema.LogFile {
 	var out []schema.LogFile
 	for n := first >> offsetBits; n <= last>>offsetBits; n++ {
 		out = append(out, schema.LogFile{Start: n << offsetBits, Name: f.Place(n << offsetBits).File})
@@ -61,7 +61,7 @@ func (f Files) between(first, last uint64) []schema.LogFile {
 }
 
 // LogFiles names the file that a position lies in, for an Origin.
-func (f Files) LogFiles(position uint64) []schema.LogFile { return f.between(position, position) }
+func (f Files) LogFiles(position uint64) []schema.LogFile { return f.Between(position, position) }
 
 // origins gathers what the rows of a batch have of an Origin.
 type origins struct {
