@@ -22,6 +22,10 @@ const (
 	fetchByName = 12 // the last that names topics
 )
 
+// metadataAge is how long a client waits before it asks again where a partition is; all
+// records of a transaction wait for the slowest.
+const metadataAge = 250 * time.Millisecond
+
 // carryOut does what the machine wants and returns the answer, nil where it wants none.
 func (p *Producer) carryOut(ctx context.Context, a txn.Action) (txn.Input, error) {
 	p.cfg.Logger.Debug("kafka transaction", "action", fmt.Sprintf("%T%+v", a, a))
@@ -31,6 +35,7 @@ func (p *Producer) carryOut(ctx context.Context, a txn.Action) (txn.Input, error
 			return nil, err
 		}
 		r, err := p.init(ctx, a.ID)
+		p.cfg.Reached("kafka-initialised")
 		return txn.Inited{ID: a.ID, Result: r}, err
 	case txn.Begin:
 		return p.begin(ctx, a.ID)
@@ -38,6 +43,7 @@ func (p *Producer) carryOut(ctx context.Context, a txn.Action) (txn.Input, error
 		return nil, p.writeMarker(ctx, a)
 	case txn.Flush:
 		r, err := p.flush(ctx, a.ID)
+		p.cfg.Reached("kafka-flushed")
 		return txn.Flushed{ID: a.ID, Result: r}, err
 	case txn.End:
 		if err := pause(ctx, a.Try); err != nil {
@@ -45,6 +51,7 @@ func (p *Producer) carryOut(ctx context.Context, a txn.Action) (txn.Input, error
 		}
 		p.cfg.Reached("kafka-commit")
 		r, err := p.end(ctx, a)
+		p.cfg.Reached("kafka-ended")
 		return txn.Ended{ID: a.Committable.ID, Result: r}, err
 	case txn.ReadMarker:
 		if err := pause(ctx, a.Try); err != nil {
@@ -110,7 +117,9 @@ func (p *Producer) init(ctx context.Context, id string) (txn.Result, error) {
 		delete(p.clients, id)
 	}
 	p.mu.Unlock()
-	opts := append(append(append([]kgo.Opt{}, p.cfg.Options...), p.cfg.Producing...), kgo.TransactionalID(id), kgo.TransactionTimeout(p.cfg.Timeout))
+	// A topic that was just made, or a leader that has moved, is asked for again soon.
+	opts := append([]kgo.Opt{kgo.MetadataMinAge(metadataAge)}, p.cfg.Options...)
+	opts = append(append(opts, p.cfg.Producing...), kgo.TransactionalID(id), kgo.TransactionTimeout(p.cfg.Timeout))
 	k, err := kgo.NewClient(opts...)
 	if err != nil {
 		return txn.Unknown, fmt.Errorf("kafka: %w", err)
@@ -211,4 +220,17 @@ func (p *Producer) end(ctx context.Context, a txn.End) (txn.Result, error) {
 		err = kerr.ErrorForCode(resp.ErrorCode)
 	}
 	return classify(ctx, err)
+}
+
+// sentHook marks the point at which the broker has been asked to end a transaction and has
+// not answered yet.
+type sentHook struct{ reached func(point string) }
+
+var _ kgo.HookBrokerWrite = sentHook{}
+
+// OnBrokerWrite is called behind each request.
+func (h sentHook) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, err error) {
+	if key == keyEndTxn && err == nil {
+		h.reached("kafka-end-sent")
+	}
 }

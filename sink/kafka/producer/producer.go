@@ -61,6 +61,7 @@ func Open(ctx context.Context, cfg Config, restore txn.Restore) (_ *Producer, er
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
+	cfg.Options = append(cfg.Options[:len(cfg.Options):len(cfg.Options)], kgo.WithHooks(sentHook{cfg.Reached}))
 	p := &Producer{cfg: cfg, machine: txn.New(txn.Config{Prefix: cfg.Prefix, Lineage: cfg.Lineage}), clients: map[string]*client{}}
 	defer func() {
 		if err != nil {

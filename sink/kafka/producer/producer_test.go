@@ -1,16 +1,17 @@
 package producer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -22,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// each runs a test on clusters of both versions of the protocol, and on the real one
-// that FRESHET_KAFKA names, if it does (FRESHET_KAFKA_VERSION=1 for one with the older).
+// each runs a test on clusters of both versions of the protocol, and on the real broker
+// that FRESHET_KAFKA_URL names (FRESHET_KAFKA_VERSION=1 for one with the older).
 func each(t *testing.T, fn func(t *testing.T, c *cluster)) {
 	for name, opts := range map[string][]kfake.Opt{"V1": {kfake.MaxVersions(kversion.V3_9_0())}, "V2": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -40,15 +41,17 @@ func each(t *testing.T, fn func(t *testing.T, c *cluster)) {
 			fn(t, c)
 		})
 	}
-	if address := os.Getenv("FRESHET_KAFKA"); address != "" {
-		t.Run("real", func(t *testing.T) {
-			c := newCluster(t, strings.Split(address, ","))
-			if os.Getenv("FRESHET_KAFKA_VERSION") == "1" {
-				c.version = txn.V1
-			}
-			fn(t, c)
-		})
-	}
+	t.Run("real", func(t *testing.T) {
+		address := os.Getenv("FRESHET_KAFKA_URL")
+		if address == "" {
+			t.Skip("no broker: FRESHET_KAFKA_URL is not set; bash e2e/run.sh starts one")
+		}
+		c := newCluster(t, strings.Split(address, ","))
+		if os.Getenv("FRESHET_KAFKA_VERSION") == "1" {
+			c.version = txn.V1
+		}
+		fn(t, c)
+	})
 }
 
 // cluster is a cluster and the topics and ids that a test has there.
@@ -63,7 +66,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, addresses []string) *cluster {
 	t.Helper()
-	name := strings.NewReplacer("/", "-", "=", "-").Replace(t.Name()) + fmt.Sprint("-", os.Getpid())
+	name := strings.NewReplacer("/", "-", "=", "-").Replace(t.Name()) + fmt.Sprintf("-%d-%d", os.Getpid(), time.Now().UnixNano())
 	c := &cluster{t: t, addresses: addresses, version: txn.V2, name: name}
 	k, err := kgo.NewClient(c.options()...)
 	if err != nil {
@@ -124,29 +127,64 @@ func (c *cluster) commit(p *Producer, checkpoint int64) {
 	}
 }
 
-// visible returns what a consumer of committed records sees up to the end of the log.
+// visible returns what a consumer of committed records sees now: what lies below the last
+// stable offset of each partition.
 func (c *cluster) visible() (out []int) {
 	c.t.Helper()
-	k, err := kgo.NewClient(append(c.options(), kgo.ConsumeTopics(c.name), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
+	versions := kversion.Stable()
+	versions.SetMaxKeyVersion(1, 12) // fetches that name topics
+	k, err := kgo.NewClient(append(c.options(), kgo.MaxVersions(versions))...)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer k.Close()
-	for quiet := 0; quiet < 2; {
-		ctx, cancel := context.WithTimeout(c.t.Context(), 200*time.Millisecond)
-		fetches := k.PollFetches(ctx)
-		cancel()
-		if quiet++; fetches.NumRecords() > 0 {
-			quiet = 0
+	admin := kadm.NewClient(k)
+	ends, err := admin.ListCommittedOffsets(c.t.Context(), c.name)
+	if err != nil || ends.Error() != nil {
+		c.t.Fatal(err, ends.Error())
+	}
+	meta, err := admin.Metadata(c.t.Context(), c.name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for p, end := range ends[c.name] {
+		broker := k.Broker(int(meta.Topics[c.name].Partitions[p].Leader))
+		for at := int64(0); at < end.Offset; {
+			records, next := c.fetch(broker, p, at)
+			for _, r := range records {
+				n := 0
+				_, _ = fmt.Sscan(string(r.Value), &n)
+				out = append(out, n)
+			}
+			at = next
 		}
-		fetches.EachRecord(func(r *kgo.Record) {
-			n := 0
-			_, _ = fmt.Sscan(string(r.Value), &n)
-			out = append(out, n)
-		})
 	}
 	slices.Sort(out)
 	return out
+}
+
+// fetch reads committed records of a partition from an offset on.
+func (c *cluster) fetch(broker *kgo.Broker, partition int32, at int64) ([]*kgo.Record, int64) {
+	c.t.Helper()
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.IsolationLevel = 200, 1, 1<<20, 1
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = partition, at, 1<<20, -1
+	req.Topics = []kmsg.FetchRequestTopic{{Topic: c.name, Partitions: []kmsg.FetchRequestTopicPartition{p}}}
+	resp, err := broker.Request(c.t.Context(), req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	answer := resp.(*kmsg.FetchResponse)
+	if answer.ErrorCode != 0 || len(answer.Topics) == 0 {
+		c.t.Fatal(kerr.ErrorForCode(answer.ErrorCode))
+	}
+	got, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Offset: at, IsolationLevel: kgo.ReadCommitted(), Topic: c.name, Partition: partition},
+		&answer.Topics[0].Partitions[0], kgo.DefaultDecompressor(), nil)
+	if got.Err != nil {
+		c.t.Fatal(got.Err)
+	}
+	return got.Records, next
 }
 
 // want checks that 1 to n are visible once.
@@ -367,6 +405,31 @@ func TestForeign(t *testing.T) {
 		var ahead *txn.AheadError
 		if _, err := Open(t.Context(), c.config(), txn.Restore{}); !errors.As(err, &ahead) {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestPoints: each step of a checkpoint has its point at which tests end the process.
+func TestPoints(t *testing.T) {
+	each(t, func(t *testing.T, c *cluster) {
+		var mu sync.Mutex
+		var reached []string
+		cfg := c.config()
+		cfg.Reached = func(point string) {
+			mu.Lock()
+			defer mu.Unlock()
+			reached = append(reached, point)
+		}
+		p := c.open(cfg, txn.Restore{})
+		c.write(p, 1)
+		c.prepare(p, 1)
+		c.commit(p, 1)
+		mu.Lock()
+		defer mu.Unlock()
+		reached = slices.Compact(reached) // several ids are initialised
+		want := []string{"kafka-initialised", "kafka-flushed", "kafka-prepared", "kafka-commit", "kafka-end-sent", "kafka-ended", "kafka-committed"}
+		if !slices.Equal(reached, want) {
+			t.Errorf("reached %q, want %q", reached, want)
 		}
 	})
 }
