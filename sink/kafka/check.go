@@ -47,6 +47,9 @@ func (s *Sink) Check(ctx context.Context) []error {
 			problems = append(problems, err)
 		}
 	}
+	if c := s.opts.format.avro.registry; c != nil {
+		add(c.Check(ctx))
+	}
 	for _, name := range s.opts.named {
 		add(s.checkTopic(ctx, k, name, mayWrite|mayDescribe, s.opts.creation.enabled))
 	}

@@ -1,22 +1,44 @@
 package kafka
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/sink"
+	"github.com/freshet-cdc/freshet/sink/kafka/canal"
 	"github.com/freshet-cdc/freshet/sink/kafka/debezium"
+	"github.com/freshet-cdc/freshet/sink/kafka/plain"
+)
+
+// Keys of the options that choose formats.
+const (
+	optKeyFormat   = "key.format"
+	optValueFormat = "value.format"
+)
+
+// The formats of values. Keys have json, csv and avro.
+const (
+	formatDebezium     = "debezium-json"
+	formatDebeziumAvro = "debezium-avro"
+	formatCanal        = "canal-json"
+	formatJSON         = "json"
+	formatCSV          = "csv"
+	formatAvro         = "avro"
 )
 
 // format is how messages are written.
 type format struct {
-	debezium debezium.Options
-	keys     []keyRule
+	value, key string
+	debezium   debezium.Options // of debezium-json and debezium-avro
+	canal      canal.Options    // of canal-json
+	plain      plain.Options    // of json, csv and avro
+	keys       []keyRule
+	avro       avroOptions
 }
 
 // keyRule is one rule of message.key.columns.
@@ -25,82 +47,92 @@ type keyRule struct {
 	columns []string
 }
 
-// formatSpecs lists the options of the Debezium format, by the names that Debezium
-// gives them.
+// formatSpecs lists the options of all formats.
 func formatSpecs() []sink.OptionSpec {
-	enum := func(key, def, doc string, values ...string) sink.OptionSpec {
-		return sink.OptionSpec{Key: "debezium." + key, Type: "enum", Default: def, Values: values, Doc: doc}
+	specs := []sink.OptionSpec{
+		{Key: optValueFormat, Type: "enum", Default: formatDebezium, Values: []string{formatDebezium, formatDebeziumAvro, formatCanal, formatJSON, formatCSV, formatAvro},
+			Doc: "Format of values: changes as Debezium or Canal write them, or rows alone, where a delete is a message without a value."},
+		{Key: optKeyFormat, Type: "enum", Values: []string{formatJSON, formatCSV, formatAvro},
+			Doc: "Format of keys; by default avro with debezium-avro and avro, else json."},
 	}
-	flag := func(key, def, doc string) sink.OptionSpec {
-		return sink.OptionSpec{Key: "debezium." + key, Type: "bool", Default: def, Doc: doc}
-	}
-	text := func(key, def, doc string) sink.OptionSpec {
-		return sink.OptionSpec{Key: "debezium." + key, Type: "string", Default: def, Doc: doc}
-	}
-	return []sink.OptionSpec{
-		{Key: "debezium-json.include-schema.enabled", Type: "bool", Default: "false", Doc: "Write keys and values with their schemas."},
-		enum("connector", "", "Whose messages are written; by default those of the source's connector.", "mysql", "mariadb", "postgresql"),
-		text("database", "", "The database in the source block, where tables don't name it; by default the source's."),
-		enum("decimal.handling.mode", "precise", "What decimals are.", "precise", "string", "double"),
-		enum("decimal.format", "BASE64", "How precise decimals are printed.", "BASE64", "NUMERIC"),
-		enum("time.precision.mode", "", "What dates and times are; by default as the connector's.", "adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"),
-		enum("binary.handling.mode", "bytes", "What bytes are.", "bytes", "base64", "base64-url-safe", "hex"),
-		enum("interval.handling.mode", "numeric", "What intervals are.", "numeric", "string"),
-		enum("bigint.unsigned.handling.mode", "long", "What BIGINT UNSIGNED is.", "long", "precise"),
-		enum("hstore.handling.mode", "json", "What hstore is.", "json", "map"),
-		enum("schema.name.adjustment.mode", "none", "Names of schemas that fit Avro.", "none", "avro"),
-		enum("field.name.adjustment.mode", "none", "Names of fields that fit Avro.", "none", "avro"),
-		text("message.key.columns", "", "Keys other than the tables' own: expression of database.table:column,column;..."),
-		text("skipped.operations", "t", "Operations that give no message, of c, u, d, t; or none."),
-		text("unavailable.value.placeholder", "", "Stands for a value that the server did not send."),
-		flag("tombstones.on.delete", "true", "Write a message without a value behind each delete."),
-		flag("replace.null.with.default", "true", "Write a column's default for NULL."),
-		flag("include.schema.comments", "false", "Write the columns' comments into the schema."),
-		flag("include.unknown.datatypes", "false", "Write columns of types that Debezium does not know, as text."),
-		flag("unwrap", "false", "Write rows without an envelope, as ExtractNewRecordState does."),
-		enum("unwrap.delete.tombstone.handling.mode", "tombstone", "What becomes of a delete then.", "drop", "tombstone", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone"),
-		text("unwrap.add.fields", "", "What of the envelope is added to rows."),
-		text("unwrap.add.headers", "", "What of the envelope is added to headers."),
-	}
+	return slices.Concat(specs, debeziumSpecs(), plainSpecs(), avroSpecs())
 }
 
-// format reads the options of the format.
+// format reads the options of the chosen formats; those of others are errors.
 func (r *optionReader) format() format {
-	d := func(key string) string { return r.enum("debezium." + key) }
-	flag := func(key string) bool { return r.flag("debezium." + key) }
-	text := func(key string) string { return r.text("debezium." + key) }
-	o := debezium.Options{
-		Connector: debezium.Connector(d("connector")), Prefix: r.text(optTopicPrefix), Database: text("database"),
-		Schemas: r.flag("debezium-json.include-schema.enabled"),
-		Decimal: debezium.DecimalMode(d("decimal.handling.mode")), DecimalFormat: debezium.DecimalFormat(d("decimal.format")),
-		Time: debezium.TimeMode(d("time.precision.mode")), Binary: debezium.BinaryMode(d("binary.handling.mode")),
-		Interval: debezium.IntervalMode(d("interval.handling.mode")), Unsigned: debezium.UnsignedMode(d("bigint.unsigned.handling.mode")),
-		Hstore: debezium.HstoreMode(d("hstore.handling.mode")), SchemaNames: debezium.Adjustment(d("schema.name.adjustment.mode")),
-		FieldNames: debezium.Adjustment(d("field.name.adjustment.mode")), Placeholder: text("unavailable.value.placeholder"),
-		NoTombstones: !flag("tombstones.on.delete"), KeepNulls: !flag("replace.null.with.default"),
-		Comments: flag("include.schema.comments"), UnknownTypes: flag("include.unknown.datatypes"),
-		Skipped: r.operations("debezium.skipped.operations"),
+	f := format{value: r.enum(optValueFormat), key: r.enum(optKeyFormat)}
+	if f.key == "" {
+		if f.key = formatJSON; f.value == formatAvro || f.value == formatDebeziumAvro {
+			f.key = formatAvro
+		}
 	}
-	if flag("unwrap") {
-		o.Flatten = &debezium.Flatten{Deletes: debezium.DeleteMode(d("unwrap.delete.tombstone.handling.mode")),
-			Fields: list(text("unwrap.add.fields")), Headers: list(text("unwrap.add.headers"))}
+	if f.key == formatAvro && f.value != formatAvro && f.value != formatDebeziumAvro {
+		r.fail(optKeyFormat, "keys in avro go with values in avro or debezium-avro", "set it to json, or choose another "+optValueFormat)
 	}
-	return format{debezium: o, keys: r.keyRules()}
+	if f.key == formatCSV && f.value == formatDebeziumAvro {
+		r.fail(optKeyFormat, "keys in csv don't go with debezium-avro", "there is avro, json")
+	}
+	r.unused(f)
+	f.debezium, f.keys = r.debezium(), r.keyRules()
+	f.plain = r.plain(f)
+	f.canal = r.canal(f.plain)
+	f.avro = r.avro(f)
+	return f
 }
 
-func (r *optionReader) operations(key string) []debezium.Operation {
-	out := []debezium.Operation{} // not nil, which would be the default
-	for _, op := range list(r.text(key)) {
-		if op == "none" {
-			return []debezium.Operation{}
-		}
-		if !strings.Contains("cudt", op) || len(op) != 1 {
-			r.fail(key, fmt.Sprintf("%q is no operation", op), "there is c, u, d, t, and none")
-			return nil
-		}
-		out = append(out, debezium.Operation(op[0]))
+// envelopes says that Debezium's encoder writes the messages.
+func (f format) envelopes() bool { return f.value == formatDebezium || f.value == formatDebeziumAvro }
+
+// rows says that messages are rows and nothing else.
+func (f format) rows() bool {
+	return f.value == formatJSON || f.value == formatCSV || f.value == formatAvro
+}
+
+// family is a group of options and the formats that have it.
+type family struct {
+	prefix, formats string
+	used            func(f format) bool
+}
+
+// families lists the groups; the first that a key belongs to counts.
+func families() []family {
+	avro := func(f format) bool {
+		return f.value == formatAvro || f.value == formatDebeziumAvro || f.key == formatAvro
 	}
-	return out
+	text := func(f format) bool { return !f.envelopes() }
+	return []family{
+		{optKeyColumns, "all", func(format) bool { return true }},
+		{"debezium.decimal.format", "value.format debezium-json", func(f format) bool { return f.value == formatDebezium }},
+		{"debezium.", "value.format debezium-json and debezium-avro", format.envelopes},
+		{"debezium-json.", "value.format debezium-json", func(f format) bool { return f.value == formatDebezium }},
+		{"canal-json.", "value.format canal-json", func(f format) bool { return f.value == formatCanal }},
+		{"json.", "value.format json and key.format json", func(f format) bool { return f.value == formatJSON || f.key == formatJSON && text(f) }},
+		{"csv.", "value.format csv and key.format csv", func(f format) bool { return f.value == formatCSV || f.key == formatCSV }},
+		{optTableID, "key.format json and csv, but for Debezium's own keys", func(f format) bool { return f.key == formatCSV || f.key == formatJSON && text(f) }},
+		{optUnchanged, "value.format json and canal-json", func(f format) bool { return f.value == formatJSON || f.value == formatCanal }},
+		{optMetadata, "value.format json, csv and avro", format.rows},
+		{optMetadataPrefix, "value.format json, csv and avro", format.rows},
+		{optDeletes, "value.format json, csv and avro", format.rows},
+		{optRegistry, "avro and debezium-avro", avro},
+		{"auto.register.schemas", "avro and debezium-avro", avro},
+		{"value.subject.name.strategy", "avro and debezium-avro", avro},
+		{"key.subject.name.strategy", "key.format avro", func(f format) bool { return f.key == formatAvro }},
+	}
+}
+
+// unused reports options of formats that are not chosen: they would have no effect.
+func (r *optionReader) unused(f format) {
+	for key := range r.opts {
+		for _, fam := range families() {
+			if !strings.HasPrefix(key, fam.prefix) {
+				continue
+			}
+			if !fam.used(f) {
+				r.fail(key, fmt.Sprintf("it has no effect with %s %s and %s %s", optValueFormat, f.value, optKeyFormat, f.key), "leave it out; it is for "+fam.formats)
+			}
+			break
+		}
+	}
 }
 
 func (r *optionReader) keyRules() (out []keyRule) {
@@ -119,45 +151,25 @@ func (r *optionReader) keyRules() (out []keyRule) {
 	return out
 }
 
-// of returns the options for a table, with the key that its rule gives.
-func (f format) of(id schema.TableID) debezium.Options {
-	o := f.debezium
+// keyColumns returns the columns that a rule gives to a table's keys, nil for its own.
+func (f format) keyColumns(id schema.TableID) []string {
 	for _, rule := range f.keys {
 		if rule.table.MatchString(id.Schema + "." + id.Table) {
-			o.KeyColumns = rule.columns
-			return o
+			return rule.columns
 		}
 	}
-	return o
-}
-
-// encoder returns the encoder of a table; logical is the name that schemas have.
-func (f format) encoder(t *schema.Table, logical string) (*debezium.Encoder, error) {
-	o := f.of(t.ID)
-	if o.Connector == "" {
-		return nil, ErrSource
-	}
-	e, err := debezium.New(t, logical, o)
-	if bad := (*debezium.OptionError)(nil); errors.As(err, &bad) {
-		return nil, &sink.OptionError{Key: "debezium." + bad.Key, Msg: fmt.Sprintf("%q is unknown", bad.Value), Hint: "there is " + strings.Join(bad.Allowed, ", ")}
-	}
-	return e, err
+	return nil
 }
 
 // keyed reports whether a table's messages have a key.
-func (f format) keyed(t *schema.Table) bool { return t.HasKey() || f.of(t.ID).KeyColumns != nil }
+func (f format) keyed(t *schema.Table) bool { return t.HasKey() || f.keyColumns(t.ID) != nil }
 
 // truncates says that a truncate gives a message.
 func (f format) truncates() bool {
-	if f.debezium.Flatten != nil {
+	if !f.envelopes() || f.debezium.Flatten != nil {
 		return false
 	}
-	for _, op := range f.debezium.Skipped {
-		if op == debezium.Truncate {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(f.debezium.Skipped, debezium.Truncate)
 }
 
 // appendTableHeaders appends Flink CDC's headers of a table.

@@ -79,8 +79,12 @@ func (c creation) compacts() bool {
 func Specs() []sink.OptionSpec {
 	specs := []sink.OptionSpec{
 		{Key: optServers, Type: "string", Required: true, Doc: "Brokers to begin with: host:port, with commas between them."},
-		{Key: "properties.sasl.jaas.config", Type: "string", Secret: true, Doc: "User and password, as the Java client wants them: ...LoginModule required username=\"u\" password=\"p\";"},
+		{Key: "properties.sasl.jaas.config", Type: "string", Secret: true, Doc: "User and password, as the Java client wants them: ...LoginModule required username=\"u\" password=\"p\"; for OAUTHBEARER clientId, clientSecret and scope, or a token."},
 		{Key: "properties.ssl.keystore.key", Type: "string", Secret: true, Doc: "The private key for mutual TLS, as PEM."},
+		{Key: "properties.sasl.oauthbearer.client.credentials.client.secret", Type: "string", Secret: true, Doc: "The client's secret for OAUTHBEARER, where sasl.jaas.config does not have it."},
+		{Key: "properties.ssl.truststore.password", Type: "string", Secret: true, Doc: "Refused: stores are PEM, which has no password."},
+		{Key: "properties.ssl.keystore.password", Type: "string", Secret: true, Doc: "Refused: stores are PEM, which has no password."},
+		{Key: "properties.ssl.key.password", Type: "string", Secret: true, Doc: "Refused: a key has no password."},
 		{Key: "properties.*", Type: "string", Doc: "Properties of the Java client: acks, batch and compression, security, time-outs. Unknown ones are errors."},
 		{Key: optGuarantee, Type: "enum", Default: string(exactlyOnce), Values: []string{string(exactlyOnce), string(atLeastOnce), string(noGuarantee)},
 			Doc: "exactly-once writes each checkpoint in a transaction, for consumers with isolation.level=read_committed; at-least-once waits at checkpoints until all is written; none does not wait."},
@@ -97,8 +101,6 @@ func Specs() []sink.OptionSpec {
 		{Key: "topic.creation.default.*", Type: "string", Doc: "Configuration of topics that are made, for instance cleanup.policy."},
 		{Key: "sink.add-tableId-to-header-enabled", Type: "bool", Default: "false", Doc: "Adds the headers namespace, schemaName and tableName."},
 		{Key: "sink.custom-header", Type: "string", Doc: "Headers of all messages: key:value;key:value."},
-		{Key: "key.format", Type: "enum", Default: "json", Values: []string{"json"}, Doc: "Format of keys."},
-		{Key: "value.format", Type: "enum", Default: "debezium-json", Values: []string{"debezium-json"}, Doc: "Format of values."},
 	}
 	return append(specs, formatSpecs()...)
 }
@@ -109,8 +111,6 @@ func parseOptions(opts map[string]string) (options, error) {
 		r.known(key)
 	}
 	r.text(optServers)
-	r.enum("key.format")
-	r.enum("value.format")
 	o := options{
 		guarantee:   guarantee(r.enum(optGuarantee)),
 		prefix:      r.text(optPrefix),

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -21,7 +22,9 @@ type security struct {
 	protocol, mechanism, jaas string
 	trustFile, trust          string
 	keyFile, chain, key       string
-	anyName                   bool // ssl.endpoint.identification.algorithm is empty
+	// Of OAUTHBEARER.
+	endpoint, clientID, clientSecret, scope string
+	anyName                                 bool // ssl.endpoint.identification.algorithm is empty
 }
 
 // securityProperties are the properties of encryption and authentication.
@@ -31,21 +34,32 @@ func securityProperties() map[string]property {
 	}
 	store := func(r *propertyReader, key, v string) {
 		if v != "PEM" {
-			r.fail(key, fmt.Sprintf("stores of type %q can't be read", v), "keytool and openssl make them PEM")
+			r.fail(key, fmt.Sprintf("stores of type %q can't be read", v), hintPEM)
 		}
 	}
+	password := func(r *propertyReader, key, _ string) {
+		r.fail(key, "stores and keys with a password can't be read", hintPEM)
+	}
 	return map[string]property{
-		"security.protocol":                     text(func(s *security) *string { return &s.protocol }),
-		"sasl.mechanism":                        text(func(s *security) *string { return &s.mechanism }),
-		"sasl.jaas.config":                      text(func(s *security) *string { return &s.jaas }),
-		"ssl.truststore.location":               text(func(s *security) *string { return &s.trustFile }),
-		"ssl.truststore.certificates":           text(func(s *security) *string { return &s.trust }),
-		"ssl.truststore.type":                   store,
-		"ssl.keystore.location":                 text(func(s *security) *string { return &s.keyFile }),
-		"ssl.keystore.certificate.chain":        text(func(s *security) *string { return &s.chain }),
-		"ssl.keystore.key":                      text(func(s *security) *string { return &s.key }),
-		"ssl.keystore.type":                     store,
-		"ssl.endpoint.identification.algorithm": func(r *propertyReader, key, v string) { r.identification(key, v) },
+		"security.protocol":                                 text(func(s *security) *string { return &s.protocol }),
+		"sasl.mechanism":                                    text(func(s *security) *string { return &s.mechanism }),
+		"sasl.jaas.config":                                  text(func(s *security) *string { return &s.jaas }),
+		"ssl.truststore.location":                           text(func(s *security) *string { return &s.trustFile }),
+		"ssl.truststore.certificates":                       text(func(s *security) *string { return &s.trust }),
+		"ssl.truststore.type":                               store,
+		"ssl.truststore.password":                           password,
+		"ssl.keystore.password":                             password,
+		"ssl.key.password":                                  password,
+		"sasl.oauthbearer.token.endpoint.url":               text(func(s *security) *string { return &s.endpoint }),
+		"sasl.oauthbearer.scope":                            text(func(s *security) *string { return &s.scope }),
+		"sasl.oauthbearer.client.credentials.client.id":     text(func(s *security) *string { return &s.clientID }),
+		"sasl.oauthbearer.client.credentials.client.secret": text(func(s *security) *string { return &s.clientSecret }),
+		"sasl.login.callback.handler.class":                 noEffect("tokens are fetched as sasl.oauthbearer.token.endpoint.url says"),
+		"ssl.keystore.location":                             text(func(s *security) *string { return &s.keyFile }),
+		"ssl.keystore.certificate.chain":                    text(func(s *security) *string { return &s.chain }),
+		"ssl.keystore.key":                                  text(func(s *security) *string { return &s.key }),
+		"ssl.keystore.type":                                 store,
+		"ssl.endpoint.identification.algorithm":             func(r *propertyReader, key, v string) { r.identification(key, v) },
 	}
 }
 
@@ -67,14 +81,17 @@ func (r *propertyReader) secure() {
 		return
 	}
 	encrypted, authenticated := use[0], use[1]
-	if !authenticated && (s.mechanism != "" || s.jaas != "") {
+	oauthbearer := security{endpoint: s.endpoint, clientID: s.clientID, clientSecret: s.clientSecret, scope: s.scope}
+	if !authenticated && (s.mechanism != "" || s.jaas != "" || oauthbearer != (security{})) {
 		r.fail(optProperties+"security.protocol", "it is without authentication, but there are properties of SASL", "set SASL_SSL or SASL_PLAINTEXT")
 	}
-	if !encrypted && *s != (security{protocol: s.protocol, mechanism: s.mechanism, jaas: s.jaas}) {
+	rest := oauthbearer
+	rest.protocol, rest.mechanism, rest.jaas = s.protocol, s.mechanism, s.jaas
+	if !encrypted && *s != rest {
 		r.fail(optProperties+"security.protocol", "it is without encryption, but there are properties of SSL", "set SSL or SASL_SSL")
 	}
 	if r.err == nil && encrypted {
-		if cfg := r.tls(); cfg != nil {
+		if cfg := r.tls(optProperties, s); cfg != nil {
 			r.common(kgo.DialTLSConfig(cfg))
 		}
 	}
@@ -94,6 +111,9 @@ func (r *propertyReader) sasl() sasl.Mechanism {
 	for _, m := range jaasPair.FindAllStringSubmatch(r.security.jaas, -1) {
 		found[m[1]] = strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(m[2]) + m[3]
 	}
+	if r.security.mechanism == "OAUTHBEARER" {
+		return r.oauth(found)
+	}
 	user, password := found["username"], found["password"]
 	mechanisms := map[string]sasl.Mechanism{
 		"PLAIN":         plain.Auth{User: user, Pass: password}.AsMechanism(),
@@ -103,31 +123,33 @@ func (r *propertyReader) sasl() sasl.Mechanism {
 	m := mechanisms[r.security.mechanism]
 	switch {
 	case m == nil:
-		r.fail(optProperties+"sasl.mechanism", fmt.Sprintf("%q is unknown", r.security.mechanism), "there is "+strings.Join(slices.Sorted(maps.Keys(mechanisms)), ", "))
+		r.fail(optProperties+"sasl.mechanism", fmt.Sprintf("%q is unknown", r.security.mechanism), "there is OAUTHBEARER, "+strings.Join(slices.Sorted(maps.Keys(mechanisms)), ", "))
 	case user == "" || password == "":
 		r.fail(optProperties+"sasl.jaas.config", "it has no username or no password", `for instance org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";`)
 	}
 	return m
 }
 
-// tls returns the configuration of encryption.
-func (r *propertyReader) tls() *tls.Config {
-	s := &r.security
+// hintPEM says how a store becomes PEM.
+const hintPEM = "keytool -importkeystore -deststoretype PKCS12 and then openssl pkcs12 -nodes make PEM of it"
+
+// tls returns the configuration of encryption; prefix begins the options' names.
+func (r *optionReader) tls(prefix string, s *security) *tls.Config {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if trust := r.pem("ssl.truststore.location", s.trustFile, s.trust); trust != "" {
+	if trust := r.pem(prefix, "ssl.truststore.location", s.trustFile, s.trust); trust != "" {
 		if cfg.RootCAs = x509.NewCertPool(); !cfg.RootCAs.AppendCertsFromPEM([]byte(trust)) {
-			r.fail(optProperties+"ssl.truststore.location", "it has no certificate", "it must be PEM")
+			r.fail(prefix+"ssl.truststore.location", "it has no certificate", "it must be PEM")
 		}
 	}
-	chain := r.pem("ssl.keystore.location", s.keyFile, s.chain)
+	chain := r.pem(prefix, "ssl.keystore.location", s.keyFile, s.chain)
 	key := s.key
 	if s.keyFile != "" {
 		key = chain // the file holds both
 	}
-	if chain != "" {
+	if chain != "" && r.err == nil {
 		pair, err := tls.X509KeyPair([]byte(chain), []byte(key))
 		if err != nil {
-			r.fail(optProperties+"ssl.keystore.location", fmt.Sprintf("the certificate and its key can't be read: %v", err), "PEM, and the key without a password")
+			r.fail(prefix+"ssl.keystore.location", fmt.Sprintf("the certificate and its key can't be read: %v", err), "PEM, and the key without a password")
 		}
 		cfg.Certificates = []tls.Certificate{pair}
 	}
@@ -151,14 +173,20 @@ func anyName(cfg *tls.Config) {
 	}
 }
 
-// pem returns the text of a file, or what stands in a property.
-func (r *propertyReader) pem(name, file, text string) string {
+// pem returns the text of a file, or what stands in an option. A keystore of Java's is
+// refused.
+func (r *optionReader) pem(prefix, name, file, text string) string {
 	if file == "" {
 		return text
 	}
 	b, err := os.ReadFile(file)
-	if err != nil {
-		r.fail(optProperties+name, err.Error(), "")
+	switch {
+	case err != nil:
+		r.fail(prefix+name, err.Error(), "")
+	case bytes.HasPrefix(b, []byte{0xfe, 0xed, 0xfe, 0xed}):
+		r.fail(prefix+name, fmt.Sprintf("%s is a JKS store, which can't be read", file), hintPEM)
+	case len(b) > 0 && b[0] == 0x30: // a sequence of ASN.1
+		r.fail(prefix+name, fmt.Sprintf("%s is a PKCS12 store or DER, which can't be read", file), hintPEM)
 	}
 	return string(b)
 }

@@ -53,7 +53,7 @@ func New(opts map[string]string, logger *slog.Logger) (*Sink, error) {
 	if probe.debezium.Connector == "" {
 		probe.debezium.Connector = debezium.MySQL
 	}
-	if _, err := probe.encoder(&schema.Table{}, ""); err != nil {
+	if _, err := probe.encoder(&schema.Table{}, "probe"); err != nil {
 		if bad := (*sink.OptionError)(nil); !errors.As(err, &bad) {
 			err = &sink.OptionError{Key: "debezium.unwrap", Msg: err.Error()}
 		}
@@ -143,22 +143,13 @@ func (s *Sink) Describe(t *schema.Table, target schema.TableID) (sink.Descriptio
 	if err != nil {
 		return d, &TableError{Table: t.ID, Topic: name, Err: err}
 	}
-	left := map[string]bool{}
-	for _, column := range e.LeftOut() {
-		left[column] = true
-	}
-	for _, c := range t.Columns {
-		dc := sink.DescribedColumn{Name: c.Name, SourceType: c.Source.Name, Type: c.Type.String(), SinkType: "json"}
-		if left[c.Name] {
-			dc.SinkType, dc.Note = "", "left out: Debezium has no form for this type (debezium.include.unknown.datatypes writes it as text)"
-		}
-		d.Columns = append(d.Columns, dc)
-	}
+	d.Columns = s.opts.format.describe(t, e)
+	d.Notes = append(d.Notes, s.opts.format.notes()...)
 	if !s.opts.format.keyed(t) {
 		d.Notes = append(d.Notes, "a table without a key: its messages have none, and with several writers their order is not kept")
 	}
 	if t.OmitsUnchanged {
-		d.Notes = append(d.Notes, "values that an update does not change may be the placeholder of debezium.unavailable.value.placeholder")
+		d.Notes = append(d.Notes, s.opts.format.unchanged())
 	}
 	return d, nil
 }

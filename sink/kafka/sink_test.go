@@ -440,7 +440,7 @@ func testPieces(t *testing.T, k brokers) {
 	}
 	w := r.Writers[0].(*writer)
 	if w.piece == 64 || cap(w.out.debezium.Data) > maxScratch {
-		t.Errorf("pieces of %d rows, %d bytes kept", w.piece, cap(w.out.Data))
+		t.Errorf("pieces of %d rows, %d bytes kept", w.piece, cap(w.out.debezium.Data))
 	}
 }
 

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -30,7 +29,7 @@ type writer struct {
 	changes  int   // that gave a message
 	tables   map[target]*tableWriter
 
-	out      debezium.Output
+	out      output
 	headers  []debezium.Header
 	selected []int32
 	piece    int // rows that are encoded at once
@@ -45,7 +44,7 @@ type tableWriter struct {
 	name       string // the source's, for partitions by table
 	topic      string
 	partitions int32
-	encoder    *debezium.Encoder
+	encoder    encoder
 	headers    []kgo.RecordHeader // of every message
 }
 
@@ -89,7 +88,7 @@ func (w *writer) write(ctx context.Context, t *tableWriter, in sink.Input, start
 	if err := t.encoder.Append(&w.out, in.Batch, rows, debezium.Origin{}, w.sink.now().UnixNano()); err != nil {
 		return &TableError{Table: in.Batch.Table.ID, Topic: t.topic, Err: err}
 	}
-	switch size := len(w.out.Data); {
+	switch size := w.out.size(); {
 	case size < pieceBytes/2:
 		w.piece = min(2*w.piece, maxPiece)
 	case size > 2*pieceBytes:
@@ -105,9 +104,8 @@ func (w *writer) write(ctx context.Context, t *tableWriter, in sink.Input, start
 // handOver makes records of the encoder's messages, with memory of their own, since
 // they live until they are acknowledged.
 func (w *writer) handOver(ctx context.Context, t *tableWriter) error {
-	scratch := w.out.Data
-	w.out.Data = bytes.Clone(scratch)
-	records := make([]kgo.Record, len(w.out.Messages))
+	restore := w.out.detach(maxScratch)
+	records := make([]kgo.Record, w.out.Len())
 	for i := range records {
 		r := &records[i]
 		r.Topic, r.Key, r.Value, r.Headers = t.topic, w.out.Key(i), w.out.Value(i), t.headers
@@ -120,9 +118,7 @@ func (w *writer) handOver(ctx context.Context, t *tableWriter) error {
 			r.Headers = append(r.Headers, t.headers...)
 		}
 	}
-	if w.out.Data = scratch; cap(scratch) > maxScratch {
-		w.out = debezium.Output{}
-	}
+	restore()
 	return w.s.produce(ctx, records)
 }
 
@@ -152,7 +148,9 @@ func (w *writer) change(ctx context.Context, to schema.TableID, c *schema.Change
 	w.prepared = 0
 	w.out.Reset()
 	now := w.sink.now()
-	t.encoder.AppendTruncate(&w.out, c.Position, schema.Tx{Commit: c.Position, CommitTime: now.UnixMicro()}, debezium.Origin{}, now.UnixNano())
+	if err := t.encoder.AppendTruncate(&w.out, c.Position, schema.Tx{Commit: c.Position, CommitTime: now.UnixMicro()}, debezium.Origin{}, now.UnixNano()); err != nil {
+		return &TableError{Table: c.Table, Topic: t.topic, Err: err}
+	}
 	if err := w.handOver(ctx, t); err != nil {
 		return err
 	}
@@ -173,8 +171,8 @@ func (w *writer) table(ctx context.Context, def *schema.Table, to schema.TableID
 		return nil, &TableError{Table: def.ID, Topic: t.topic, Err: errs[0]}
 	}
 	var err error
-	if t.encoder, err = w.sink.format().encoder(def, o.namer.Logical(to)); err != nil {
-		return nil, &TableError{Table: def.ID, Topic: t.topic, Err: err}
+	if t.encoder, err = w.sink.encoder(ctx, def, to); err != nil {
+		return nil, err
 	}
 	if t.partitions, err = w.s.topics.partitions(ctx, t.topic, o.format.keyed(def)); err != nil {
 		return nil, err

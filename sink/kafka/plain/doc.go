@@ -1,5 +1,5 @@
 // Package plain turns rows into messages without an envelope: the row as an object of
-// JSON or as a line of CSV, as Flink 2.2 writes them, and nothing else; a delete is a
+// JSON or a line of CSV, as Flink 2.2 writes them, or as a record of Avro; a delete is a
 // tombstone. It is pure: batches in, bytes out.
 //
 //	e, err := plain.New(table, plain.Options{Format: plain.JSON})

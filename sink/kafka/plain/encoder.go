@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/freshet-cdc/freshet/schema"
+	"github.com/freshet-cdc/freshet/sink/kafka/avro"
 )
 
 // Encoder writes the messages of one version of a table. It is used by one goroutine at
@@ -17,6 +18,7 @@ type Encoder struct {
 	after, before  *rowWriter
 	key, keyBefore *Key
 	meta           []metaField
+	frame          []byte // what stands before values
 }
 
 // metaField is a field of metadata. Its value is fixed, or printed for each row.
@@ -39,7 +41,7 @@ func New(t *schema.Table, o Options) (*Encoder, error) {
 	}
 	var err error
 	for _, w := range []**rowWriter{&e.after, &e.before} { // each has scratch space of its own
-		if *w, err = newRowWriter(t, o.Format, o.JSON, o.CSV, columns); err != nil {
+		if *w, err = newRowWriter(t, o.Format, o.Name, o.JSON, o.CSV, columns); err != nil {
 			return nil, err
 		}
 		(*w).omit = o.OmitUnchanged
@@ -61,8 +63,8 @@ func New(t *schema.Table, o Options) (*Encoder, error) {
 
 func (e *Encoder) metadata(m Metadata) (metaField, error) {
 	name := e.o.Prefix + string(m)
-	if _, i := e.table.Column(name); i >= 0 && e.o.Format == JSON {
-		return metaField{}, &TableError{Table: e.table.ID.String(), Column: name, Msg: "it has the name of a field of metadata", Hint: "choose another metadata.prefix"}
+	if _, i := e.table.Column(name); i >= 0 && e.o.Format != CSV {
+		return metaField{}, &TableError{Table: e.table.ID.String(), Column: name, Msg: "it has the name of a field of metadata", Hint: "choose another value.metadata.prefix"}
 	}
 	f := metaField{kind: m, name: append(appendString(nil, name), ':')}
 	id, text := e.table.ID, ""
@@ -77,12 +79,49 @@ func (e *Encoder) metadata(m Metadata) (metaField, error) {
 		return f, nil
 	}
 	var err error
-	if e.o.Format == JSON {
+	switch e.o.Format {
+	case JSON:
 		f.fixed = appendString(nil, text)
-	} else if f.fixed, err = e.after.csv.finish([]byte(text), 0); err != nil {
+		return f, nil
+	case Avro:
+		f.fixed = avro.AppendString(nil, text)
+		return f, nil
+	}
+	if f.fixed, err = e.after.csv.finish([]byte(text), 0); err != nil {
 		return f, fmt.Errorf("table %s: a part of its name as metadata: %w", id, err)
 	}
 	return f, nil
+}
+
+// Schemas returns the schemas of keys and values in Avro, each empty where the format is
+// another one or there are no keys.
+func (e *Encoder) Schemas() (key, value string, err error) {
+	var fields []avro.Field
+	for _, m := range e.meta {
+		f := avro.Field{Name: e.o.Prefix + string(m.kind), Type: `"string"`}
+		switch m.kind {
+		case MetaOpTime, MetaTime:
+			f.Type = `{"type":"long","logicalType":"timestamp-millis"}`
+		case MetaPosition:
+			f.Type, f.Nullable = `"long"`, true
+		case MetaTransaction:
+			f.Type = `"long"`
+		}
+		fields = append(fields, f)
+	}
+	if value, err = e.after.schema(e.o.Name, fields); err == nil && e.key != nil {
+		key, err = e.key.Schema(e.o.Key.Name)
+	}
+	return key, value, err
+}
+
+// Frame puts something in front of each key and each value, as a registry's header.
+func (e *Encoder) Frame(key, value []byte) {
+	e.frame = value
+	if e.key != nil {
+		e.key.Frame(key)
+		e.keyBefore.Frame(key)
+	}
 }
 
 // Append appends the messages of a batch's rows, of those in selected or, where that

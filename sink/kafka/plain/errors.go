@@ -16,6 +16,8 @@ var (
 	ErrUnquoted = errors.New("text that needs quotes")
 	// ErrElement is an element that CSV can't tell from others.
 	ErrElement = errors.New("element that holds the delimiter of elements or reads as NULL")
+	// ErrNull is a NULL in a column that is declared to have none.
+	ErrNull = errors.New("NULL in a column that has none")
 	// ErrNoKey is a delete from a table without a key, for which there is no tombstone.
 	ErrNoKey = errors.New("delete from a table without a key")
 )
@@ -76,7 +78,7 @@ func (e *ValueError) Unwrap() error { return e.Err }
 // hintOf says what to do about a reason.
 func hintOf(err error) string {
 	switch {
-	case errors.Is(err, ErrUnavailable):
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrNull):
 		return "ALTER TABLE ... REPLICA IDENTITY FULL makes the server send it"
 	case errors.Is(err, ErrUnquoted):
 		return "csv.disable-quote-character=false or csv.escape-character writes it"

@@ -12,6 +12,8 @@ type Format string
 const (
 	JSON Format = "json"
 	CSV  Format = "csv"
+	// Avro is Avro's binary encoding; [Encoder.Schemas] has the schemas that belong to it.
+	Avro Format = "avro"
 )
 
 // Standard is json.timestamp-format.standard: how date and time are joined in JSON.
@@ -83,6 +85,8 @@ type CSVOptions struct {
 type KeyOptions struct {
 	// Format is key.format, by default json.
 	Format Format
+	// Name is the full name of Avro's record.
+	Name string
 	// TableID puts the table's name in front of the columns, as Flink CDC does.
 	TableID bool
 	// Columns are the columns of the key instead of the table's own, in order.
@@ -95,8 +99,10 @@ type KeyOptions struct {
 type Options struct {
 	// Format is value.format, by default json.
 	Format Format
-	JSON   JSONOptions
-	CSV    CSVOptions
+	// Name is the full name of Avro's record.
+	Name string
+	JSON JSONOptions
+	CSV  CSVOptions
 	// Key is how keys are written; their JSON and CSV are the key's own.
 	Key KeyOptions
 	// Deletes says what a delete becomes, by default a tombstone.
@@ -137,32 +143,35 @@ func orElse[T comparable](v, otherwise T) T {
 
 // check finds values that mean nothing.
 func (o Options) check() error {
-	if err := oneOf("value.format", string(o.Format), string(JSON), string(CSV)); err != nil {
+	if err := oneOf("value.format", string(o.Format), string(JSON), string(CSV), string(Avro)); err != nil {
 		return err
 	}
-	if err := oneOf("delete.mode", string(o.Deletes), string(DeleteTombstone), string(DeleteRow), string(DeleteSkip)); err != nil {
+	if err := oneOf("value.delete.mode", string(o.Deletes), string(DeleteTombstone), string(DeleteRow), string(DeleteSkip)); err != nil {
 		return err
 	}
 	for i, m := range o.Metadata {
-		if err := oneOf("metadata.fields", string(m), allMetadata...); err != nil {
+		if err := oneOf("value.metadata.fields", string(m), allMetadata...); err != nil {
 			return err
 		}
 		if slices.Contains(o.Metadata[:i], m) {
-			return &OptionError{Key: "metadata.fields", Value: string(m), Hint: "it is there twice"}
+			return &OptionError{Key: "value.metadata.fields", Value: string(m), Hint: "it is there twice"}
 		}
 	}
 	if o.Deletes == DeleteRow && !slices.Contains(o.Metadata, MetaOp) {
-		return &OptionError{Key: "delete.mode", Value: string(o.Deletes), Hint: "without the metadata op nothing tells a deleted row from others"}
+		return &OptionError{Key: "value.delete.mode", Value: string(o.Deletes), Hint: "without the metadata op nothing tells a deleted row from others"}
 	}
-	if o.OmitUnchanged && o.Format == CSV {
-		return &OptionError{Key: "value.format", Value: string(CSV), Hint: "a line can't leave a column out; let the server send it, or choose json"}
+	if o.OmitUnchanged && o.Format != JSON {
+		return &OptionError{Key: "value.format", Value: string(o.Format), Hint: "it can't leave a column out; let the server send it, or choose json"}
 	}
 	return checkFormat(o.Format, o.JSON, o.CSV)
 }
 
 // checkFormat checks the options of a format, those of no other.
 func checkFormat(f Format, j JSONOptions, c CSVOptions) error {
-	if f == JSON {
+	switch f {
+	case Avro:
+		return nil
+	case JSON:
 		return oneOf("json.timestamp-format.standard", string(j.Timestamps), string(SQL), string(ISO))
 	}
 	return c.check()

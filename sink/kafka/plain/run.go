@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/freshet-cdc/freshet/schema"
+	"github.com/freshet-cdc/freshet/sink/kafka/avro"
 )
 
 // run is the encoding of one batch.
@@ -96,8 +97,9 @@ func (r *run) write(op schema.Op, i int, w *rowWriter, k *Key, tx schema.Tx, unc
 		return err
 	}
 	start := len(r.out.Data)
-	dst := r.out.Data
-	if w.csv == nil {
+	dst := append(r.out.Data, r.e.frame...)
+	objects := w.csv == nil && !w.avro
+	if objects {
 		dst = append(dst, '{')
 	}
 	body := len(dst)
@@ -106,11 +108,13 @@ func (r *run) write(op schema.Op, i int, w *rowWriter, k *Key, tx schema.Tx, unc
 	}
 	first := w.csv == nil && len(dst) == body || len(w.fields) == 0
 	for n := range r.e.meta {
-		if dst, err = r.meta(dst, &r.e.meta[n], op, i, tx, &first); err != nil {
+		if w.avro {
+			dst = r.avroMeta(dst, &r.e.meta[n], op, i, tx)
+		} else if dst, err = r.meta(dst, &r.e.meta[n], op, i, tx, &first); err != nil {
 			return err
 		}
 	}
-	if w.csv == nil {
+	if objects {
 		dst = append(dst, '}')
 	}
 	r.out.Data = dst
@@ -161,6 +165,26 @@ func (r *run) meta(dst []byte, f *metaField, op schema.Op, i int, tx schema.Tx, 
 		return csv.finish(dst, start)
 	}
 	return dst, nil
+}
+
+// avroMeta appends a field of metadata in Avro.
+func (r *run) avroMeta(dst []byte, f *metaField, op schema.Op, i int, tx schema.Tx) []byte {
+	switch f.kind {
+	case MetaOp:
+		return append(avro.AppendLong(dst, 1), byte(op))
+	case MetaOpTime:
+		return avro.AppendLong(dst, FloorMillis(tx.CommitTime, 1000))
+	case MetaTime:
+		return avro.AppendLong(dst, FloorMillis(r.now, 1_000_000))
+	case MetaTransaction:
+		return avro.AppendLong(dst, int64(tx.ID))
+	case MetaPosition:
+		if r.b.Positions == nil {
+			return append(dst, avro.Null...)
+		}
+		return avro.AppendLong(append(dst, avro.Value...), int64(r.b.Positions[i]))
+	}
+	return append(dst, f.fixed...)
 }
 
 // FloorMillis returns the milliseconds of a time that counts per of its units in each.
