@@ -22,10 +22,6 @@ const (
 	fetchByName = 12 // the last that names topics
 )
 
-// metadataAge is how long a client waits before it asks again where a partition is; all
-// records of a transaction wait for the slowest.
-const metadataAge = 250 * time.Millisecond
-
 // carryOut does what the machine wants and returns the answer, nil where it wants none.
 func (p *Producer) carryOut(ctx context.Context, a txn.Action) (txn.Input, error) {
 	p.cfg.Logger.Debug("kafka transaction", "action", fmt.Sprintf("%T%+v", a, a))
@@ -117,9 +113,7 @@ func (p *Producer) init(ctx context.Context, id string) (txn.Result, error) {
 		delete(p.clients, id)
 	}
 	p.mu.Unlock()
-	// A topic that was just made, or a leader that has moved, is asked for again soon.
-	opts := append([]kgo.Opt{kgo.MetadataMinAge(metadataAge)}, p.cfg.Options...)
-	opts = append(append(opts, p.cfg.Producing...), kgo.TransactionalID(id), kgo.TransactionTimeout(p.cfg.Timeout))
+	opts := append(append(append([]kgo.Opt{}, p.cfg.Options...), p.cfg.Producing...), kgo.TransactionalID(id), kgo.TransactionTimeout(p.cfg.Timeout))
 	k, err := kgo.NewClient(opts...)
 	if err != nil {
 		return txn.Unknown, fmt.Errorf("kafka: %w", err)

@@ -31,6 +31,11 @@ type Producer struct {
 	clients map[string]*client
 }
 
+// metadataAge is how long a client waits before it asks again where a partition is, of a
+// topic that was just made or whose leader has moved. All records of a transaction wait
+// for the slowest.
+const metadataAge = 250 * time.Millisecond
+
 // client has one transactional id.
 type client struct {
 	kafka *kgo.Client
@@ -61,7 +66,7 @@ func Open(ctx context.Context, cfg Config, restore txn.Restore) (_ *Producer, er
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	cfg.Options = append(cfg.Options[:len(cfg.Options):len(cfg.Options)], kgo.WithHooks(sentHook{cfg.Reached}))
+	cfg.Options = append([]kgo.Opt{kgo.MetadataMinAge(metadataAge), kgo.WithHooks(sentHook{cfg.Reached})}, cfg.Options...)
 	p := &Producer{cfg: cfg, machine: txn.New(txn.Config{Prefix: cfg.Prefix, Lineage: cfg.Lineage}), clients: map[string]*client{}}
 	defer func() {
 		if err != nil {

@@ -79,7 +79,9 @@ func newCluster(t *testing.T, addresses []string) *cluster {
 	return c
 }
 
-func (c *cluster) options() []kgo.Opt { return []kgo.Opt{kgo.SeedBrokers(c.addresses...)} }
+func (c *cluster) options() []kgo.Opt {
+	return []kgo.Opt{kgo.SeedBrokers(c.addresses...), kgo.MetadataMinAge(100 * time.Millisecond)}
+}
 
 func (c *cluster) config() Config {
 	return Config{Options: c.options(), Prefix: c.name, Lineage: "L", Markers: c.name + "-markers", Timeout: time.Minute}
