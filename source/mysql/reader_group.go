@@ -191,6 +191,9 @@ func (r *reader) effect(ctx context.Context, g *binlog.Group, e ddl.Effect) erro
 		r.unknown(e)
 		return nil
 	}
+	if r.rc.Needs.Events && t.win.Phase() == window.Done && redefines(e) {
+		return r.emitRedefined(ctx, t, e)
+	}
 	if e.Err != nil {
 		return fmt.Errorf("%w: at %s: %w", ErrSchemaChange, r.format(e.Position), e.Err)
 	}
@@ -313,7 +316,8 @@ func (r *reader) appeared(ctx context.Context, e ddl.Effect) error {
 	if slices.Contains(r.late, id) && (r.cfg.snapshotsAtStart() || e.Kind == ddl.Rename || e.RewritesRows) {
 		return nil // it is read in its turn
 	}
-	if e.Kind == ddl.Rename || e.RewritesRows || !wanted {
+	asItIs := r.rc.Needs.Events && r.cfg.addWhileRunning // from here on
+	if !asItIs && (e.Kind == ddl.Rename || e.RewritesRows) || !wanted {
 		r.logger.Info("a table that matches has come and is not captured; scan.newly-added-table.enabled reads it after a restart, scan.binlog.newly-added-table.enabled captures created ones at once", "table", id.String(), "statement", e.SQL)
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 // Columns of m come in the order of their numbers, and numbers only grow. So the
 // result is exact: a rename is told from a drop and an add, or an error says that
 // it can't be. Each change has its own Before and After.
-func diffTable(old *schema.Table, m relationMessage, attributes []attribute, types typeCatalog, o textOptions, pos uint64) ([]*schema.Change, error) {
-	d := &tableDiff{old: old, m: m, attributes: attributes, types: types, text: o, pos: pos, table: old}
+func diffTable(old *schema.Table, m relationMessage, attributes []attribute, types typeCatalog, o textOptions, events bool, pos uint64) ([]*schema.Change, error) {
+	d := &tableDiff{old: old, m: m, attributes: attributes, types: types, text: o, events: events, pos: pos, table: old}
 	if err := d.number(); err != nil {
 		return nil, err
 	}
@@ -27,7 +27,10 @@ func diffTable(old *schema.Table, m relationMessage, attributes []attribute, typ
 		}
 	}
 	if !sameKey(d.table.PrimaryKey, m) {
-		return nil, keyChanged(old, pos)
+		if !events {
+			return nil, keyChanged(old, pos)
+		}
+		d.rekey()
 	}
 	return d.changes, nil
 }
@@ -38,6 +41,7 @@ type tableDiff struct {
 	attributes []attribute
 	types      typeCatalog
 	text       textOptions
+	events     bool // rows that are there already don't matter
 	pos        uint64
 
 	numbers []int         // attnum of each column of m
@@ -188,6 +192,18 @@ func (d *tableDiff) attribute(num int) (attribute, bool) {
 }
 
 // push records a change whose result is next.
+// rekey gives the table the key of the message.
+func (d *tableDiff) rekey() {
+	next := d.table.Clone()
+	next.PrimaryKey = nil
+	for _, c := range d.m.columns {
+		if c.key {
+			next.PrimaryKey = append(next.PrimaryKey, c.name)
+		}
+	}
+	d.push(schema.Change{Kind: schema.ChangeAlterColumn}, next)
+}
+
 func (d *tableDiff) push(c schema.Change, next *schema.Table) {
 	next.Version = d.table.Version + 1
 	c.Table, c.Before, c.After, c.Position = d.old.ID, d.table, next, d.pos
@@ -283,7 +299,9 @@ func (d *tableDiff) add() error {
 		typ, src := d.columnType(i, nil)
 		c := schema.Column{Name: d.m.columns[i].name, Type: typ, Nullable: true, Source: src, Ordinal: d.numbers[i]}
 		if a, ok := d.attribute(c.Ordinal); ok {
-			if a.Missing || a.Default != nil || a.Identity {
+			if d.events {
+				c.Nullable, c.Default = !a.NotNull, a.Default
+			} else if a.Missing || a.Default != nil || a.Identity {
 				return d.fail(fmt.Sprintf("column %q was added with a default, which fills rows without events", c.Name),
 					"add columns without a default and set the default in a statement afterwards once the column has been seen; for this table start a new pipeline")
 			}

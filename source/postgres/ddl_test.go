@@ -105,7 +105,7 @@ func (c *ddlCase) run() string {
 	if sameDefinition(c.old, c.m) {
 		return "same\n"
 	}
-	changes, err := diffTable(c.old, c.m, c.attributes, testTypes, textOptions{}, 0x16B374D848)
+	changes, err := diffTable(c.old, c.m, c.attributes, testTypes, textOptions{}, false, 0x16B374D848)
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}

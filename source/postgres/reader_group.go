@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/freshet-cdc/freshet/schema"
@@ -195,7 +196,7 @@ func (r *reader) truncate(ctx context.Context, t *tableState, c *schema.Change) 
 // its name and type has changed.
 func (r *reader) redefine(ctx context.Context, t *tableState, changes []*schema.Change) error {
 	before, after := t.def, changes[len(changes)-1].After
-	if sameRows(before, after) { // or a stale chunk has shown the rest of it before
+	if sameRows(before, after) && slices.Equal(before.PrimaryKey, after.PrimaryKey) { // or a stale chunk has shown the rest of it before
 		c := alterColumns(before, r.core.Position(), func(c *schema.Column) {
 			n, _ := after.Column(c.Name)
 			c.Nullable, c.Comment, c.Default = n.Nullable, n.Comment, n.Default

@@ -29,6 +29,7 @@ type relation struct {
 	sinkResolves   bool
 	keylessUpdates bool
 	wantOrigin     bool
+	events         bool // the sink writes down what has not come as such, also of a key change
 }
 
 // relationResolver keeps the definitions that are in force at the position of
@@ -151,7 +152,7 @@ func (r *relationResolver) relation(m relationMessage, t *schema.Table) *relatio
 	rel.keylessUpdates = r.needs.KeylessUpdates && rel.full
 	rel.wantBefore = rel.full && (r.needs.Before || !t.HasKey())
 	rel.sinkResolves = r.needs.ResolvesUnchanged && t.OmitsUnchanged
-	rel.wantOrigin = r.needs.Origin
+	rel.wantOrigin, rel.events = r.needs.Origin, r.needs.Events
 	return rel
 }
 
@@ -209,7 +210,7 @@ func (r *relationResolver) changes(t *schema.Table, m relationMessage, pos uint6
 		if err != nil {
 			return err
 		}
-		changes, err = diffTable(t, m, attributes, types, r.cfg.text, pos)
+		changes, err = diffTable(t, m, attributes, types, r.cfg.text, r.needs.Events, pos)
 		return err
 	})
 	return changes, err

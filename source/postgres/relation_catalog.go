@@ -152,7 +152,13 @@ func (r *relationResolver) compareTable(t *schema.Table, info *tableInfo, positi
 		t = changes[len(changes)-1].After
 	}
 	if t.HasKey() && sameRows(t, now) && !slices.Equal(t.PrimaryKey, now.PrimaryKey) {
-		return nil, keyChanged(t, position)
+		if !r.needs.Events {
+			return nil, keyChanged(t, position)
+		}
+		next := t.Clone()
+		next.PrimaryKey, next.Version = now.PrimaryKey, t.Version+1
+		changes = append(changes, &schema.Change{Kind: schema.ChangeAlterColumn, Table: t.ID, Before: t, After: next, Position: position})
+		t = next
 	}
 	if sameRows(t, now) { // what was looked up since may be ahead
 		notes := make(map[int]schema.Column, len(now.Columns))
