@@ -42,7 +42,10 @@ type Table struct {
 	// PrimaryKey names the key columns in key order; empty for a table without
 	// a key. Where PostgreSQL's replica identity is an index, its columns.
 	PrimaryKey []string
-	Comment    string
+	// UniqueKey names the columns of a unique index that are never NULL, of a table
+	// without a key whose source knows one. Changes are not split by it.
+	UniqueKey []string
+	Comment   string
 	// Version counts the schema versions of the table in this pipeline, from 1.
 	Version int
 	// SourceID identifies the table at its source across renames (PostgreSQL's
@@ -81,7 +84,7 @@ func (t *Table) HasKey() bool { return len(t.PrimaryKey) > 0 }
 func (t *Table) Clone() *Table {
 	u := *t
 	u.Columns = slices.Clone(t.Columns)
-	u.PrimaryKey = slices.Clone(t.PrimaryKey)
+	u.PrimaryKey, u.UniqueKey = slices.Clone(t.PrimaryKey), slices.Clone(t.UniqueKey)
 	return &u
 }
 

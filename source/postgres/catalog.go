@@ -182,6 +182,9 @@ func newTableInfo(c *classRow, d *definition, leaves []leaf, cfg *config) tableI
 	if t.InsertOnly {
 		t.Schema.OmitsUnchanged = false
 	}
+	if !t.Schema.HasKey() {
+		t.Schema.UniqueKey = d.unique
+	}
 	for _, l := range t.Leaves {
 		t.Pages, t.Bytes = t.Pages+l.Pages, t.Bytes+l.Bytes
 		if l.Rows >= 0 && t.Rows >= 0 {
@@ -208,6 +211,7 @@ type definition struct {
 	attributes []attribute
 	primary    []string // the primary key
 	identity   []string // the index of REPLICA IDENTITY USING INDEX
+	unique     []string // the first unique index without NULL
 	deferrable bool     // the primary key is deferrable, hence no replica identity
 	hasVarlena bool
 }
@@ -246,10 +250,14 @@ const attributesQuery = `SELECT a.attrelid, a.attnum, a.attname, a.attisdropped,
 	FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 	WHERE a.attrelid = any($1) AND a.attnum > 0 ORDER BY a.attrelid, a.attnum`
 
+// An index that is no key of either kind is one whose columns are never NULL.
 const keysQuery = `SELECT i.indrelid, i.indisprimary, i.indisreplident, i.indimmediate,
 	ARRAY(SELECT a.attname::text FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY k(num, ord)
 		JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num ORDER BY k.ord)
-	FROM pg_catalog.pg_index i WHERE i.indrelid = any($1) AND i.indisvalid AND (i.indisprimary OR i.indisreplident)`
+	FROM pg_catalog.pg_index i WHERE i.indrelid = any($1) AND i.indisvalid AND (i.indisprimary OR i.indisreplident OR i.indisunique AND i.indpred IS NULL
+		AND NOT EXISTS (SELECT FROM unnest(i.indkey[0:i.indnkeyatts - 1]) u(num) WHERE NOT EXISTS
+			(SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = u.num AND a.attnotnull)))
+	ORDER BY i.indrelid, i.indexrelid`
 
 // readColumns reads the definitions of tables by oid.
 func readColumns(ctx context.Context, conn *pgx.Conn, oids []uint32, cfg *config) (map[uint32]*definition, error) {
@@ -318,6 +326,9 @@ func readKeys(ctx context.Context, conn *pgx.Conn, oids []uint32, out map[uint32
 			}
 			if identity {
 				d.identity = slices.Clone(names)
+			}
+			if !primary && d.unique == nil {
+				d.unique = slices.Clone(names)
 			}
 		}
 		names = nil

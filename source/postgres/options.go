@@ -70,7 +70,7 @@ func captureSpecs() []source.OptionSpec {
 		{Key: "partition.attach.mode", Type: "enum", Default: partitionStop, Values: []string{partitionStop, partitionReread, "ignore"}, Doc: "What becomes of a partition that is attached behind the snapshot with rows, for which the log has no events: stop with an error; reread the table; ignore them, for instance because the partition was empty when it was attached. Partitions that are created as such, or still empty, are always followed."},
 		{Key: "partition.detach.mode", Type: "enum", Default: partitionStop, Values: []string{partitionStop, partitionReread, "keep"}, Doc: "What becomes of the rows of a partition that is detached, dropped or truncated behind the snapshot, for which the log has no events: stop with an error; reread the table; keep them in the target."},
 		{Key: "heartbeat.interval", Type: "duration", Default: "30s", Doc: "How often the server is asked for its position while nothing happens, so that an idle pipeline does not hold its log."},
-		{Key: "decimal.special-values", Type: "enum", Default: "error", Values: []string{"error", "null"}, Doc: "What becomes of NaN and Infinity in a numeric with a declared precision."},
+		{Key: "decimal.special-values", Type: "enum", Default: "error", Values: []string{"error", "null", "keep"}, Doc: "What becomes of NaN and Infinity in a numeric with a declared precision. keep: such columns are numerics of any size, which not every sink can hold."},
 		{Key: "array.mode", Type: "enum", Default: "list", Values: []string{"list", "text"}, Doc: "list: arrays are lists as deep as declared; text: the server's own text, any shape."},
 	}
 }
@@ -113,7 +113,7 @@ func New(opts map[string]string, match func(schema.TableID) bool, logger *slog.L
 	c := &config{match: match, pattern: o["tables"], withDB: o["table-id.include-database"] == "true", mode: o["scan.startup.mode"],
 		slot: o["slot.name"], failover: o["slot.failover"] == "true", publication: o["publication.name"], autocreate: o["publication.autocreate.mode"] == "filtered",
 		onAttach: o["partition.attach.mode"], onDetach: o["partition.detach.mode"],
-		text: textOptions{SpecialNull: o["decimal.special-values"] == "null", ArrayText: o["array.mode"] == "text"}}
+		text: textOptions{SpecialKeep: o["decimal.special-values"] == "keep", SpecialNull: o["decimal.special-values"] == "null", ArrayText: o["array.mode"] == "text"}}
 	if !slotName.MatchString(c.slot) {
 		return nil, &source.OptionError{Key: "slot.name", Msg: fmt.Sprintf("%q is no name for a replication slot", c.slot), Hint: "use up to 63 lower case letters, digits and underscores"}
 	}

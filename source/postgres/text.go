@@ -15,6 +15,8 @@ import (
 type textOptions struct {
 	// SpecialNull makes NaN and the infinities of a DECIMAL NULL, otherwise they are an error.
 	SpecialNull bool
+	// SpecialKeep makes numerics with a precision numerics of any size, which hold them.
+	SpecialKeep bool
 	// ArrayText carries arrays as text.
 	ArrayText bool
 }

@@ -94,6 +94,9 @@ func (c typeCatalog) column(oid uint32, typmod int32, dims int, o textOptions) (
 		return typ, src
 	}
 	src.Length, src.Scale = modifiers(t.Name, typmod)
+	if o.SpecialKeep && t.Name == "numeric" {
+		return schema.Numeric(), src
+	}
 	return scalarType(t.Name, typmod), src
 }
 

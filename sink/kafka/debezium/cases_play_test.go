@@ -89,6 +89,9 @@ func play(ctx context.Context, t *testing.T, c debeziumCase) (out [2][]record, e
 		options["time.mode"], options["treat-tinyint1-as-boolean.enabled"] = "string", fmt.Sprint(c.properties["converters"] == "boolean")
 		options["use.legacy.json.format"] = "false"
 	}
+	if c.server == "postgres" && c.properties["decimal.handling.mode"] != "" {
+		options["decimal.special-values"] = "keep"
+	}
 	if c.properties["snapshot.mode"] == "no_data" {
 		options["scan.startup.mode"] = "latest-offset"
 	}
@@ -179,7 +182,7 @@ func (c debeziumCase) options(schemas bool) debezium.Options {
 		Hstore:    debezium.HstoreMode(p["hstore.handling.mode"]),
 		KeepNulls: p["value.converter.replace.null.with.default"] == "false", NoTombstones: p["tombstones.on.delete"] == "false",
 		Comments: p["include.schema.comments"] == "true", Placeholder: p["unavailable.value.placeholder"], UnknownTypes: p["include.unknown.datatypes"] == "true",
-		Transactions: p["provide.transaction.metadata"] == "true", Query: p["include.query"] == "true"}
+		Transactions: p["provide.transaction.metadata"] == "true", Query: p["include.query"] == "true", UniqueKeys: true}
 	if c.server == "postgres" {
 		o.Connector = debezium.PostgreSQL
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"strconv"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -86,6 +87,42 @@ func (c *textCell) bind(col arrow.Array) { c.col = col.(*array.String) }
 
 func (c *textCell) append(dst []byte, i int) ([]byte, error) {
 	return appendString(dst, c.col.Value(i)), nil
+}
+
+// jsonCell writes JSON of MySQL as the server prints it, in changes without the blanks
+// behind commas and colons, as Debezium does.
+type jsonCell struct {
+	col     *array.String
+	changed *bool
+	scratch []byte
+}
+
+func (c *jsonCell) bind(col arrow.Array) { c.col = col.(*array.String) }
+
+func (c *jsonCell) append(dst []byte, i int) ([]byte, error) {
+	s := c.col.Value(i)
+	if !*c.changed {
+		return appendString(dst, s), nil
+	}
+	c.scratch = appendCompact(c.scratch[:0], s)
+	return appendString(dst, unsafe.String(unsafe.SliceData(c.scratch), len(c.scratch))), nil
+}
+
+// appendCompact appends JSON without blanks outside its texts.
+func appendCompact(dst []byte, s string) []byte {
+	text, start := false, 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			text = !text
+		case c == '\\' && text:
+			i++
+		case c == ' ' && !text:
+			dst = append(dst, s[start:i]...)
+			start = i + 1
+		}
+	}
+	return append(dst, s[start:]...)
 }
 
 // convertedCell writes what a function makes of a text.

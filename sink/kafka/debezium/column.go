@@ -67,6 +67,9 @@ func (o *Options) byKind(c schema.Column) (mapping, error) {
 	case schema.KindJSON:
 		m := o.text(named("string", "io.debezium.data.Json"))
 		m.zero = `"{}"`
+		if o.Connector != PostgreSQL {
+			m.cell = &jsonCell{changed: &o.changed}
+		}
 		return m, nil
 	case schema.KindInterval:
 		return o.interval(), nil

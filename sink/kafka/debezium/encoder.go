@@ -112,6 +112,9 @@ func (e *Encoder) column(c schema.Column) (mapping, bool, error) {
 
 // keys fills the writers of keys in key order, and the fields of their type.
 func (e *Encoder) keys(key *connectType) error {
+	if e.o.UniqueKeys && e.o.KeyColumns == nil && !e.table.HasKey() {
+		e.o.KeyColumns = e.table.UniqueKey
+	}
 	columns := e.o.KeyColumns
 	if columns == nil {
 		columns = e.table.PrimaryKey

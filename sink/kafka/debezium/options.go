@@ -147,6 +147,12 @@ type Options struct {
 	// KeyColumns are the columns of the key instead of the table's own
 	// (message.key.columns), in order.
 	KeyColumns []string
+	// UniqueKeys takes schema.Table.UniqueKey for the key of a table that has none. All
+	// changes of such a table must come from one encoder then, for nobody splits them by it.
+	UniqueKeys bool
+
+	// changed says that the present row is a change, not a read.
+	changed bool
 }
 
 // Operation is what a message says has happened.

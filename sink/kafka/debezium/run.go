@@ -36,6 +36,7 @@ func (r *run) row(i int) error {
 		r.enter(i)
 	}
 	op := r.b.Op(i)
+	r.e.o.changed = op != schema.OpRead
 	unchanged := r.unchanged(i)
 	switch op {
 	case schema.OpRead:
