@@ -230,7 +230,8 @@ func (s *Schema) logical(a *avroSchema) error {
 	}
 	if a.LogicalType == "decimal" && parameters != nil {
 		for name, v := range map[string]*int{"scale": a.Scale, "connect.decimal.precision": a.Precision} {
-			if v != nil {
+			// Connect writes 64 where it knows no precision.
+			if v != nil && (name == "scale" || s.Name == "" || *v != 64) {
 				parameters[name] = fmt.Sprint(*v)
 			}
 		}

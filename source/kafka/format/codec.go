@@ -178,9 +178,7 @@ func (c *codec) references(ctx context.Context, s sr.Schema, seen map[string]boo
 func (c *codec) names(d datum) (out []string, err error) {
 	if d.s != nil {
 		for _, f := range d.s.Fields {
-			if f.Name != router {
-				out = append(out, f.Name)
-			}
+			out = append(out, f.Name)
 		}
 		return out, nil
 	}
@@ -197,9 +195,7 @@ func (c *codec) names(d datum) (out []string, err error) {
 		if !ok || err != nil {
 			return out, err
 		}
-		if name := string(key); name != router {
-			out = append(out, name)
-		}
+		out = append(out, string(key))
 		if _, err := c.json.Skip(); err != nil {
 			return nil, err
 		}

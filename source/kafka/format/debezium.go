@@ -6,6 +6,7 @@ import (
 
 	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/source/kafka/cell"
+	"github.com/freshet-cdc/freshet/source/kafka/connect"
 	"github.com/freshet-cdc/freshet/source/kafka/table"
 )
 
@@ -181,7 +182,21 @@ func (d *debezium) open(ctx context.Context, m *Message, id schema.TableID, row 
 			return nil, err
 		}
 	}
-	return d.set.Open(id, names, s, d.e.origin.omits(), at)
+	return d.set.Open(id, ofRow(names, s), s, d.e.origin.omits(), at)
+}
+
+// ofRow leaves out the fields of a key that the row does not have, if others are left: ByLogicalTableRouter
+// adds one that tells the tables of a topic apart, as the source block does too.
+func ofRow(names []string, row *connect.Schema) (out []string) {
+	for _, name := range names {
+		if row.Field(name) != nil {
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return names
+	}
+	return out
 }
 
 // truncate empties the table, if it has any rows.

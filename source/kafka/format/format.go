@@ -171,10 +171,6 @@ func (b *base) keyNames(ctx context.Context, m *Message) ([]string, error) {
 	return names, nil
 }
 
-// router is the field that Debezium's ByLogicalTableRouter adds to keys: it tells the tables
-// of a topic apart, and is not of the row.
-const router = "__dbz__physicalTableIdentifier"
-
 // keyRow reads the message's key as a row; what else the table has is NULL.
 func (b *base) keyRow(ctx context.Context, m *Message, t *table.Table) error {
 	if b.keys == nil || m.Key == nil {
