@@ -139,7 +139,8 @@ func certificate(t *testing.T) (chain, key []byte) {
 
 // TestSecrets: what must not be printed is marked so.
 func TestSecrets(t *testing.T) {
-	for _, key := range []string{"properties.sasl.jaas.config", "properties.ssl.keystore.key"} {
+	for _, key := range []string{"properties.sasl.jaas.config", "properties.ssl.keystore.key", "properties.sasl.oauthbearer.client.credentials.client.secret", optUserInfo,
+		"schema.registry.bearer.auth.token", "schema.registry.ssl.keystore.key", "properties.ssl.key.password"} {
 		if !specOf(key).Secret {
 			t.Errorf("%s is no secret", key)
 		}

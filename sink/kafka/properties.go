@@ -44,6 +44,7 @@ type propertyReader struct {
 	p         properties
 	guarantee guarantee
 	security  security
+	tokens    *tokens // of OAUTHBEARER
 	codec     string
 	levels    map[string]int
 	// idempotent is enable.idempotence; fewer says that acks is not all.

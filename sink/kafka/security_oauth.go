@@ -79,6 +79,7 @@ func (r *propertyReader) oauth(login map[string]string) sasl.Mechanism {
 	transport.DisableKeepAlives = true // a token is asked for so rarely
 	transport.TLSClientConfig = r.endpointTLS()
 	t.client = &http.Client{Timeout: tokenTimeout, Transport: transport}
+	r.tokens = t
 	return oauth.Oauth(t.auth)
 }
 

@@ -47,6 +47,7 @@ func benchBatch(t *schema.Table, n int) *schema.Batch {
 var benchOptions = map[string]Options{
 	"json":          {},
 	"json-metadata": {Metadata: []Metadata{MetaOp, MetaTable, MetaOpTime, MetaPosition}, JSON: JSONOptions{PlainDecimals: true}},
+	"avro":          {Format: Avro, Name: "shop.orders.Value", Key: KeyOptions{Format: Avro, Name: "shop.orders.Key"}},
 	"csv":           {Format: CSV, Key: KeyOptions{Format: CSV}},
 }
 

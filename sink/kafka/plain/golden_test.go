@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/twmb/avro"
 
 	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/sink/kafka/plain"
@@ -36,6 +37,9 @@ func TestGolden(t *testing.T) {
 				err = e.Append(&out, b, nil, 1_700_000_001_000_000_001)
 			}
 			text := print(&out)
+			if o := options(t, d); err == nil && (o.Format == plain.Avro || o.Key.Format == plain.Avro) {
+				text, err = printAvro(t, e, &out, d.HasArg("schema"))
+			}
 			if err != nil {
 				text += "error: " + err.Error() + "\n"
 			}
@@ -58,6 +62,40 @@ func print(out *plain.Output) string {
 	return b.String()
 }
 
+// printAvro prints what another library reads, and with it the schemas.
+func printAvro(t *testing.T, e *plain.Encoder, out *plain.Output, schemas bool) (string, error) {
+	key, value, err := e.Schemas()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	text := func(schema string, v []byte) string {
+		if schema == "" || v == nil {
+			return fmt.Sprintf("%q", v)
+		}
+		s, err := avro.Parse(schema)
+		if err != nil {
+			t.Fatalf("%s: %v", schema, err)
+		}
+		var got any
+		if rest, err := s.Decode(v, &got); err != nil || len(rest) > 0 {
+			t.Fatalf("%s: %x: %v, %d bytes are left", schema, v, err, len(rest))
+		}
+		again, err := s.Encode(got)
+		if err != nil || len(again) != len(v) {
+			t.Fatalf("%s: %x became %x, %v", schema, v, again, err)
+		}
+		return strings.ReplaceAll(fmt.Sprint(got), "map[", "[")
+	}
+	if schemas {
+		fmt.Fprintf(&b, "%s\n%s\n", key, value)
+	}
+	for i, m := range out.Messages {
+		fmt.Fprintf(&b, "%c %s %s\n", m.Op, text(key, out.Key(i)), text(value, out.Value(i)))
+	}
+	return b.String(), nil
+}
+
 func options(t *testing.T, d *datadriven.TestData) plain.Options {
 	var o plain.Options
 	char := func(s string) byte {
@@ -68,7 +106,8 @@ func options(t *testing.T, d *datadriven.TestData) plain.Options {
 		v := strings.Join(a.Vals, ",")
 		switch a.Key {
 		case "format":
-			o.Format = plain.Format(v)
+			o.Format, o.Name, o.Key.Name = plain.Format(v), "shop.t.Value", "shop.t.Key"
+		case "schema":
 		case "standard":
 			o.JSON.Timestamps = plain.Standard(v)
 		case "plain":

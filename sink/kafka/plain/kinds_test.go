@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/twmb/avro"
 	"pgregory.net/rapid"
 
 	"github.com/freshet-cdc/freshet/schema"
@@ -81,16 +83,20 @@ func TestEveryKind(t *testing.T) {
 		fill(t, typ, b.Field(0))
 		b.Field(1).(*array.Int32Builder).Append(7)
 		batch := schema.NewBatch(table, b.NewRecordBatch())
-		for _, o := range []Options{{}, {JSON: JSONOptions{PlainDecimals: true, Timestamps: ISO}}, {Format: CSV}, {Format: CSV, CSV: CSVOptions{Delimiter: '|', PlainDecimals: true}}} {
+		for _, o := range []Options{{}, {JSON: JSONOptions{PlainDecimals: true, Timestamps: ISO}}, {Format: CSV}, {Format: CSV, CSV: CSVOptions{Delimiter: '|', PlainDecimals: true}}, {Format: Avro, Name: "t.Value"}} {
 			e, err := New(table, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var out Output
 			if err := e.Append(&out, batch, nil, 0); err != nil {
-				if v := (*ValueError)(nil); typ.Kind != schema.KindTime || !errors.Is(err, cell.ErrRange) || !errors.As(err, &v) || v.Column != "v" || v.Hint == "" {
+				if v := (*ValueError)(nil); typ.Kind != schema.KindTime && o.Format != Avro || !errors.Is(err, cell.ErrRange) || !errors.As(err, &v) || v.Column != "v" || v.Hint == "" {
 					t.Fatal(err)
 				}
+				continue
+			}
+			if o.Format == Avro {
+				readAvro(t, e, out.Value(0))
 				continue
 			}
 			if o.Format == CSV {
@@ -110,4 +116,51 @@ func TestEveryKind(t *testing.T) {
 			}
 		}
 	})
+}
+
+// readAvro reads a row with another library.
+func readAvro(t *rapid.T, e *Encoder, value []byte) {
+	_, text, err := e.Schemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := avro.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if rest, err := s.Decode(value, &got); err != nil || len(rest) > 0 || got["last"] != int32(7) {
+		t.Fatalf("%s: %x: %v, %v, %d bytes are left", text, value, got, err, len(rest))
+	}
+}
+
+// TestAvroInfinity: what Avro's dates and times don't hold is an error, not another value.
+func TestAvroInfinity(t *testing.T) {
+	for _, c := range []struct {
+		typ  schema.Type
+		fill func(b array.Builder)
+	}{
+		{schema.Date(), func(b array.Builder) { b.(*array.Date32Builder).Append(math.MaxInt32) }},
+		{schema.Date(), func(b array.Builder) { b.(*array.Date32Builder).Append(math.MinInt32) }},
+		{schema.Time(6), func(b array.Builder) { b.(*array.Time64Builder).Append(86_400_000_000) }},
+		{schema.Timestamp(6), func(b array.Builder) { b.(*array.TimestampBuilder).Append(math.MaxInt64) }},
+		{schema.TimestampLTZ(9), func(b array.Builder) { b.(*array.TimestampBuilder).Append(math.MinInt64) }},
+	} {
+		table := &schema.Table{ID: schema.TableID{Table: "t"}, Columns: []schema.Column{{Name: "v", Type: c.typ}}}
+		b := array.NewRecordBuilder(memory.DefaultAllocator, table.ArrowSchema())
+		c.fill(b.Field(0))
+		e, err := New(table, Options{Format: Avro, Name: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out Output
+		if err := e.Append(&out, schema.NewBatch(table, b.NewRecordBatch()), nil, 0); !errors.Is(err, cell.ErrRange) {
+			t.Errorf("%s: %v", c.typ, err)
+		}
+		b.Field(0).AppendNull()
+		if err := e.Append(&out, schema.NewBatch(table, b.NewRecordBatch()), nil, 0); !errors.Is(err, ErrNull) {
+			t.Errorf("%s: NULL in a column without: %v", c.typ, err)
+		}
+		b.Release()
+	}
 }

@@ -219,7 +219,7 @@ func (c *Client) problem(subject string, err error) error {
 	e := &Error{Subject: subject, Msg: err.Error()}
 	switch statusOf(err) {
 	case http.StatusUnauthorized:
-		e.Hint = "check schema.registry.basic.auth.user.info"
+		e.Hint = "check the account: schema.registry.basic.auth.user.info"
 	case http.StatusForbidden:
 		e.Hint = "the account may not do it: grant it to read and write the subject"
 	}

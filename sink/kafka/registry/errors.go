@@ -23,7 +23,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	text := "schema registry: subject " + e.Subject
+	text := "schema registry"
+	if e.Subject != "" {
+		text += ": subject " + e.Subject
+	}
 	if e.Version > 0 {
 		text += fmt.Sprintf(", version %d", e.Version)
 	}
