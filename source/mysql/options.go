@@ -86,6 +86,7 @@ func valueOptions(o map[string]string) value.Options {
 	v := value.Options{TinyInt1IsBool: o["treat-tinyint1-as-boolean.enabled"] == "true", LegacyJSON: o["use.legacy.json.format"] == "true"}
 	v.ZeroDates = map[string]value.ZeroDates{"null": value.ZeroDateNull, "epoch": value.ZeroDateEpoch, "error": value.ZeroDateError}[o["zero-dates"]]
 	v.Time = map[string]value.TimeMode{"time": value.TimeOfDay, "time-or-null": value.TimeOrNull, "string": value.TimeText}[o["time.mode"]]
+	v.GeometryBytes = o["geometry.mode"] == "bytes"
 	return v
 }
 

@@ -95,6 +95,7 @@ func valueSpecs() []source.OptionSpec {
 		flag("use.legacy.json.format", "true", "JSON without blanks behind commas and colons, in the snapshot and from the binlog; false: as the server prints it."),
 		enum("zero-dates", "null", "What becomes of dates that name no day, such as 0000-00-00 or 2024-02-31: NULL, 1970-01-01, or an error.", "null", "epoch", "error"),
 		enum("time.mode", "time", "What TIME columns are. time: a time of day; a negative value, or one from 24:00:00 on, is an error. time-or-null: such values become NULL. string: the server's text, any value.", "time", "time-or-null", "string"),
+		enum("geometry.mode", "geojson", "What geometries are. geojson: text, with the SRID. bytes: as the server keeps them, the SRID in four bytes, the lowest first, then well-known binary.", "geojson", "bytes"),
 		str("server-time-zone", "", "Taken for Flink CDC's sake, without effect: TIMESTAMP is read as the instant that it is, whatever the zones of server and client."),
 	}
 }

@@ -87,7 +87,7 @@ func play(ctx context.Context, t *testing.T, c debeziumCase) (out [2][]record, e
 	options := map[string]string{}
 	if c.server == "mysql" {
 		options["time.mode"], options["treat-tinyint1-as-boolean.enabled"] = "string", fmt.Sprint(c.properties["converters"] == "boolean")
-		options["use.legacy.json.format"] = "false"
+		options["use.legacy.json.format"], options["geometry.mode"] = "false", "bytes"
 	}
 	if c.server == "postgres" && c.properties["decimal.handling.mode"] != "" {
 		options["decimal.special-values"] = "keep"

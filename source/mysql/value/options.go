@@ -14,6 +14,9 @@ type Options struct {
 	// use.legacy.json.format, in the snapshot as well as from the binlog. Otherwise
 	// it is printed as the server does.
 	LegacyJSON bool
+	// GeometryBytes makes geometries bytes as the server keeps them, the SRID in four bytes,
+	// the lowest first, and well-known binary; otherwise they are GeoJSON.
+	GeometryBytes bool
 	// MariaDB: the server is MariaDB, which knows JSON as another name of LONGTEXT.
 	MariaDB bool
 }

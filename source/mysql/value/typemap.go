@@ -25,6 +25,10 @@ var plainTypes = map[string]schema.Type{
 // typeOf maps a type.
 func typeOf(t columnType, o Options) (schema.Type, error) {
 	switch t.name {
+	case "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection":
+		if o.GeometryBytes {
+			return schema.Bytes(), nil
+		}
 	case "tinyint":
 		if o.TinyInt1IsBool && !t.unsigned && t.arg(0, 4) == 1 {
 			return schema.Boolean(), nil
