@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -104,12 +105,13 @@ func connectSchemas(t *schema.Table, logical string, o debezium.Options) (key, v
 	if err != nil {
 		return nil, nil, err
 	}
-	b := array.NewRecordBuilder(memory.DefaultAllocator, t.ArrowSchema())
-	defer b.Release()
-	for _, f := range b.Fields() {
-		f.AppendNull()
+	var columns []arrow.Array
+	for _, c := range t.Columns {
+		col := array.MakeArrayOfNull(memory.DefaultAllocator, c.Type.Arrow(), 1)
+		defer col.Release()
+		columns = append(columns, col)
 	}
-	row := schema.NewBatch(t, b.NewRecordBatch())
+	row := schema.NewBatch(t, array.NewRecordBatch(t.ArrowSchema(), columns, 1))
 	defer row.Release()
 	row.Ops, row.Txs = []schema.Op{schema.OpInsert}, []schema.Tx{{Rows: 1}}
 	var out debezium.Output
