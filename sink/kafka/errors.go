@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/freshet-cdc/freshet/schema"
+	"github.com/freshet-cdc/freshet/sink/kafka/producer"
 	"github.com/freshet-cdc/freshet/sink/kafka/txn"
 )
 
@@ -24,7 +25,7 @@ var (
 
 // Permanent returns the errors that another attempt can't cure.
 func Permanent() []error {
-	return []error{ErrTable, ErrTopic, ErrSource, txn.ErrForeign, txn.ErrAhead}
+	return []error{ErrTable, ErrTopic, ErrSource, producer.ErrRecord, txn.ErrForeign, txn.ErrAhead}
 }
 
 // TableError is a table whose rows can't be written. Err says why.

@@ -66,7 +66,10 @@ func (p *plainProducer) Prepare(ctx context.Context, _ int64, _ uint64) ([]txn.C
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return nil, p.err
+	if p.err != nil {
+		return nil, fmt.Errorf("kafka: %w", p.err)
+	}
+	return nil, nil
 }
 
 // Commit has nothing to do: what is written is visible.

@@ -189,7 +189,7 @@ func (p *Producer) flush(ctx context.Context, id string) (txn.Result, error) {
 	err := c.take()
 	r, fatal := classify(ctx, err)
 	if fatal != nil {
-		return r, fmt.Errorf("a record was not written: %w", fatal)
+		return r, fatal
 	}
 	if r == txn.Again || r == txn.Unknown {
 		p.cfg.Logger.Warn("records were not written", "transaction", id, "error", err)
