@@ -39,19 +39,26 @@ func (e *caseEncoder) topic(id schema.TableID) string {
 	return strings.Join([]string{e.c.properties["topic.prefix"], id.Schema, id.Table}, e.delimiter())
 }
 
+// routed is the topic that a table's messages go to.
+func (e *caseEncoder) routed(id schema.TableID) string {
+	topic := outside.ReplaceAllString(e.topic(id), "_")
+	if r := e.c.router(); r != nil {
+		topic, _ = r.Route(topic)
+	}
+	return topic
+}
+
 func (e *caseEncoder) encoder(t *schema.Table) (*debezium.Encoder, error) {
 	if enc := e.encoders[t]; enc != nil {
 		return enc, nil
 	}
 	o := e.c.options(e.schemas)
-	for _, rule := range strings.Split(e.c.properties["message.key.columns"], ";") {
-		table, columns, _ := strings.Cut(rule, ":")
-		id := e.s.id(t.ID)
-		if rule != "" && regexp.MustCompile("^("+table+")$").MatchString(id.Schema+"."+id.Table) {
-			o.KeyColumns = strings.Split(columns, ",")
-		}
+	e.c.tableOptions(&o, e.s.id(t.ID))
+	topic := outside.ReplaceAllString(e.topic(t.ID), "_")
+	if r := e.c.router(); r != nil {
+		topic, o.KeyField = r.Route(topic)
 	}
-	enc, err := debezium.New(t.WithID(e.s.id(t.ID)), outside.ReplaceAllString(e.topic(t.ID), "_"), o)
+	enc, err := debezium.New(t.WithID(e.s.id(t.ID)), topic, o)
 	if err == nil {
 		e.encoders[t] = enc
 	}
@@ -75,6 +82,15 @@ func encode(c debeziumCase, s server, l *log, schemas bool) ([]record, error) {
 			return nil, err
 		}
 	}
+	if c.properties["heartbeat.interval.ms"] != "" { // of which the cases keep one
+		h, err := debezium.NewHeartbeats(c.options(schemas))
+		if err != nil {
+			return nil, err
+		}
+		var out debezium.Output
+		h.Append(&out, now/1_000_000)
+		e.take(e.property("topic.heartbeat.prefix", "__debezium-heartbeat")+e.delimiter()+c.properties["topic.prefix"], &out)
+	}
 	return e.out, nil
 }
 
@@ -87,7 +103,7 @@ func (e *caseEncoder) batch(b *schema.Batch) error {
 	if err := enc.Append(&out, b, nil, debezium.Origin{}, now); err != nil {
 		return err
 	}
-	e.take(e.topic(b.Table.ID), &out)
+	e.take(e.routed(b.Table.ID), &out)
 	return nil
 }
 
@@ -111,13 +127,16 @@ func (e *caseEncoder) change(c *schema.Change) error {
 			return err
 		}
 		enc.AppendTruncate(&out, c.Position, c.Tx, *c.Origin, now)
-		e.take(e.topic(c.Before.ID), &out)
+		e.take(e.routed(c.Before.ID), &out)
 	}
 	return nil
 }
 
 func (e *caseEncoder) take(topic string, out *debezium.Output) {
 	for i := range out.Messages {
+		if own := out.Topic(i); own != "" {
+			topic = own
+		}
 		r := record{Topic: outside.ReplaceAllString(topic, "_"), Key: "null", Value: "null"}
 		if k := out.Key(i); k != nil {
 			r.Key = rawText(mask(r.Topic, k))

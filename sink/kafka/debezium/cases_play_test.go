@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -189,16 +190,10 @@ func (c debeziumCase) options(schemas bool) debezium.Options {
 	if p["extended.headers.enabled"] != "false" {
 		o.Context = &debezium.Context{Task: "0", Run: "0"}
 	}
-	if p["transforms"] == "unwrap" {
-		list := func(key string) []string {
-			return strings.FieldsFunc(p["transforms.unwrap."+key], func(r rune) bool { return r == ',' })
-		}
-		o.Flatten = &debezium.Flatten{Deletes: debezium.DeleteMode(p["transforms.unwrap.delete.tombstone.handling.mode"]), Fields: list("add.fields"), Headers: list("add.headers")}
+	for _, name := range list(p["transforms"]) {
+		c.transform(&o, "transforms."+name+".")
 	}
 	o.SchemaNames, o.FieldNames = debezium.Adjustment(p["schema.name.adjustment.mode"]), debezium.Adjustment(p["field.name.adjustment.mode"])
-	if p["column.propagate.source.type"] != "" { // of all columns, in the cases
-		o.SourceType = func(schema.Column) bool { return true }
-	}
 	if s, ok := p["skipped.operations"]; ok {
 		o.Skipped = []debezium.Operation{}
 		for _, op := range strings.Split(s, ",") {
@@ -208,4 +203,62 @@ func (c debeziumCase) options(schemas bool) debezium.Options {
 		}
 	}
 	return o
+}
+
+// transform sets what a transform does, whose properties begin with prefix.
+func (c debeziumCase) transform(o *debezium.Options, prefix string) {
+	p := func(key string) string { return c.properties[prefix+key] }
+	switch strings.TrimPrefix(p("type"), "io.debezium.transforms.") {
+	case "ExtractNewRecordState":
+		o.Flatten = &debezium.Flatten{Deletes: debezium.DeleteMode(p("delete.tombstone.handling.mode")), Fields: list(p("add.fields")), Headers: list(p("add.headers"))}
+	case "outbox.EventRouter":
+		o.Outbox = &debezium.Outbox{ID: p("table.field.event.id"), Key: p("table.field.event.key"), Payload: p("table.field.event.payload"), RouteBy: p("route.by.field"),
+			Tombstones: p("route.tombstone.on.empty.payload") == "true"}
+		for _, field := range list(p("table.fields.additional.placement")) {
+			parts := strings.Split(field, ":")
+			h := debezium.OutboxHeader{Column: parts[0]}
+			if len(parts) > 2 {
+				h.Name = parts[2]
+			}
+			o.Outbox.Headers = append(o.Outbox.Headers, h)
+		}
+	case "TimezoneConverter":
+		o.Timezone, _ = time.LoadLocation(p("converted.timezone"))
+	}
+}
+
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}
+
+// tableOptions are those of one table.
+func (c debeziumCase) tableOptions(o *debezium.Options, id schema.TableID) {
+	p := c.properties
+	var err error
+	if o.SourceType, err = debezium.SourceTypes(id, list(p["column.propagate.source.type"]), list(p["datatype.propagate.source.type"])); err != nil {
+		panic(err)
+	}
+	for _, rule := range strings.Split(p["message.key.columns"], ";") {
+		table, columns, _ := strings.Cut(rule, ":")
+		if rule != "" && regexp.MustCompile("^("+table+")$").MatchString(id.Schema+"."+id.Table) {
+			o.KeyColumns = strings.Split(columns, ",")
+		}
+	}
+}
+
+// router is the case's ByLogicalTableRouter, nil for none.
+func (c debeziumCase) router() *debezium.Router {
+	for _, name := range list(c.properties["transforms"]) {
+		p := func(key string) string { return c.properties["transforms."+name+"."+key] }
+		if p("type") != "io.debezium.transforms.ByLogicalTableRouter" {
+			continue
+		}
+		r, err := debezium.NewRouter(p("topic.regex"), p("topic.replacement"), p("key.field.regex"), p("key.field.replacement"))
+		if err != nil {
+			panic(err)
+		}
+		r.KeyField, r.NoKeyField = p("key.field.name"), p("key.enforce.uniqueness") == "false"
+		return &r
+	}
+	return nil
 }

@@ -22,6 +22,8 @@ type Encoder struct {
 	source                  sourceBlock
 	context                 []headerSpan
 	flat                    *flattener // nil: envelopes
+	outbox                  *outbox    // nil: a table like others
+	keyTail                 []byte     // what Options.KeyField adds to a key, and its end
 	times                   []byte     // the end of the envelope
 }
 
@@ -44,8 +46,18 @@ func New(t *schema.Table, topic string, o Options) (*Encoder, error) {
 	if err := e.keys(&key); err != nil {
 		return nil, err
 	}
+	if f := o.KeyField; f != nil && e.keyed {
+		key.fields = append(key.fields, connectField{f.Name, plain("string")})
+		e.keyTail = append(appendString(append(appendString([]byte{','}, f.Name), ':'), f.Value), '}')
+	}
 	if o.Context != nil {
 		e.context = o.Context.headers(&o)
+	}
+	if o.Outbox != nil {
+		var err error
+		if e.outbox, err = newOutbox(e); err != nil {
+			return nil, err
+		}
 	}
 	value := envelopeType(&o, topic, row)
 	if o.Flatten != nil {
@@ -82,6 +94,7 @@ func (e *Encoder) columns(row *connectType) error {
 				}
 				continue
 			}
+			e.o.convertZone(c, &m)
 			f := newField(e.o.FieldNames.field(c.Name), m, e.o.KeepNulls)
 			f.column = i
 			w.fields = append(w.fields, f)
@@ -162,6 +175,9 @@ func envelopeType(o *Options, topic string, row connectType) connectType {
 func (e *Encoder) Append(out *Output, b *schema.Batch, selected []int32, origin Origin, now int64) error {
 	e.after.bind(b.Record)
 	e.key.bind(b.Record)
+	if e.outbox != nil {
+		e.outbox.bind(b)
+	}
 	if b.Before != nil {
 		e.before.bind(b.Before)
 		e.keyBefore.bind(b.Before)

@@ -2,6 +2,7 @@ package debezium
 
 import (
 	"slices"
+	"time"
 
 	"github.com/freshet-cdc/freshet/schema"
 )
@@ -147,6 +148,15 @@ type Options struct {
 	// KeyColumns are the columns of the key instead of the table's own
 	// (message.key.columns), in order.
 	KeyColumns []string
+	// KeyField is added to keys, nil for none; see [Router].
+	KeyField *KeyField
+	// Outbox makes events of the table's rows, nil for a table like others.
+	Outbox *Outbox
+	// Timezone is where local times are, and what times with a zone are printed in, as
+	// Debezium's TimezoneConverter has them; nil for UTC. ZonedColumn, if not nil, says
+	// for which columns.
+	Timezone    *time.Location
+	ZonedColumn func(schema.Column) bool
 	// UniqueKeys takes schema.Table.UniqueKey for the key of a table that has none. All
 	// changes of such a table must come from one encoder then, for nobody splits them by it.
 	UniqueKeys bool

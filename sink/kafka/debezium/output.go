@@ -16,6 +16,7 @@ type Message struct {
 	Row int32
 	// Operation is what has happened; a tombstone has that of its delete.
 	Operation Operation
+	topic     string
 }
 
 // Header is a header of a message; its value is JSON without a schema.
@@ -51,6 +52,9 @@ func (o *Output) Key(i int) []byte { return o.cut(o.Messages[i].key) }
 
 // Value returns the value of message i, nil for a tombstone.
 func (o *Output) Value(i int) []byte { return o.cut(o.Messages[i].value) }
+
+// Topic returns the topic that message i itself asks for, empty for that of its table.
+func (o *Output) Topic(i int) string { return o.Messages[i].topic }
 
 // Headers appends the headers of message i to dst.
 func (o *Output) Headers(dst []Header, i int) []Header {

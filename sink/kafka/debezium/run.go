@@ -38,6 +38,12 @@ func (r *run) row(i int) error {
 	op := r.b.Op(i)
 	r.e.o.changed = op != schema.OpRead
 	unchanged := r.unchanged(i)
+	if r.e.outbox != nil {
+		if op != schema.OpRead && op != schema.OpInsert {
+			return nil
+		}
+		return r.outboxRow(i)
+	}
 	switch op {
 	case schema.OpRead:
 		return r.write(message{op: Read, row: i, after: &r.e.after, key: &r.e.key, header: none})
@@ -230,6 +236,9 @@ func (r *run) key(m message) (span, error) {
 	if _, err := r.keyOf(m.key, m.row); err != nil {
 		return none, err
 	}
+	if r.e.keyTail != nil {
+		r.out.Data = append(r.out.Data[:len(r.out.Data)-1], r.e.keyTail...)
+	}
 	r.out.Data = append(r.out.Data, r.e.end...)
 	return span{at, len(r.out.Data)}, nil
 }
@@ -373,7 +382,7 @@ func (r *run) order(dst []byte, i int) []byte {
 // AppendTruncate appends the message of a truncate. tx and origin are those of its
 // transaction, position is its own.
 func (e *Encoder) AppendTruncate(out *Output, position uint64, tx schema.Tx, origin Origin, now int64) {
-	if e.o.skips(Truncate) || e.flat != nil { // a row that is flat has no way to say it
+	if e.o.skips(Truncate) || e.flat != nil || e.outbox != nil { // a row that is flat has no way to say it
 		return
 	}
 	r := run{e: e, out: out, origin: &origin}
