@@ -50,6 +50,10 @@ func (d *debezium) Decode(ctx context.Context, m *Message) error {
 	}
 	id := d.id(topic)
 	if !d.set.Captured(id) {
+		topic.several = true
+		if d.e.op == 'd' {
+			topic.deleted[m.Partition] = string(m.Key)
+		}
 		return nil
 	}
 	at := table.At{Position: m.Position, Tx: uint64(d.e.origin.tx), Time: d.e.origin.micros, Bytes: len(m.Value)}

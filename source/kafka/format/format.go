@@ -121,7 +121,8 @@ type base struct {
 type topicState struct {
 	// id is the table that the topic is named for.
 	id schema.TableID
-	// table is the only table that the topic has had rows of; several says that there are more.
+	// table is the first table that the topic has had rows of; several says that there are
+	// more, captured or not.
 	table   *table.Table
 	several bool
 	// deleted is the key of each partition's last message, if that was a delete.
