@@ -49,6 +49,9 @@ func crash(ctx context.Context, c config) (result, error) {
 	gate := &workload.Gate{}
 	load := db.workload(c.server)
 	load.Seed, load.Accounts, load.Documents, load.Events, load.Pace = c.seed, 4000, 20_000, 20_000, gate.Pace
+	if sinks[c.sink].firstEvents > 0 {
+		load.Events = sinks[c.sink].firstEvents
+	}
 	w, err := workload.New(db.url, load)
 	if err != nil {
 		return result{}, err
@@ -75,7 +78,8 @@ func crash(ctx context.Context, c config) (result, error) {
 		}
 	}
 	kills, changes := int(ordeal.kills.Load()), w.Changes()
-	fmt.Printf("%d kills, %d restarts of the server, %d cuts, %d changes written; catching up\n", kills, disturber.restarts, disturber.cuts, changes)
+	fmt.Printf("%d kills, %d restarts of the server, %d of the broker, %d cuts, %d changes written; catching up\n",
+		kills, disturber.restarts, disturber.brokerRestarts, disturber.cuts, changes)
 	for _, v := range victims {
 		if err := v.finish(ctx); err != nil {
 			return result{}, err
@@ -83,7 +87,7 @@ func crash(ctx context.Context, c config) (result, error) {
 	}
 	r := result{kills: kills, changes: changes}
 	for _, v := range victims {
-		if err := check(ctx, v, db, w, &r); err != nil {
+		if err := sinks[c.sink].check(ctx, v, db, w, &r); err != nil {
 			return result{}, err
 		}
 	}
@@ -156,13 +160,26 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// newVictims makes the two pipelines.
-func newVictims(c config, binary string, db *database, disturber *disturber) ([]*victim, error) {
-	points, err := findPoints()
-	if err != nil {
-		return nil, err
-	}
-	fmt.Printf("named points: %s\n", strings.Join(points, ", "))
+// sinkKind is a sink that a crash run takes.
+type sinkKind struct {
+	// victims returns the two pipelines, without what they have in common.
+	victims func(c config, db *database) []*victim
+	// firstEvents is how many rows the table without a key has at the beginning, 0 for as
+	// many as usual.
+	firstEvents int
+	// check compares a pipeline's target with the source, and adds what it finds to r.
+	check func(ctx context.Context, v *victim, db *database, w *workload.Workload, r *result) error
+}
+
+// sinks are the sinks by their name on the command line.
+var sinks = map[string]sinkKind{
+	"iceberg": {victims: icebergVictims, check: check},
+	// A snapshot of a table without a key that is cut off begins anew; messages can't be
+	// taken back, so it is over before the first kill.
+	"kafka": {victims: kafkaVictims, check: checkTopics, firstEvents: 1},
+}
+
+func icebergVictims(config, *database) []*victim {
 	// Every snapshot of every table is kept, so that each checkpoint can be looked at.
 	keep := map[string]string{"write.mode": "upsert"}
 	keepAppend := map[string]string{"write.mode": "append"}
@@ -171,12 +188,25 @@ func newVictims(c config, binary string, db *database, disturber *disturber) ([]
 			sink[k] = v
 		}
 	}
-	victims := []*victim{
+	return []*victim{
 		{mode: "upsert", pipeline: process.Pipeline{Name: "crash-upsert", Sink: keep,
 			Settings: map[string]string{"parallelism": "2", "state.backend.type": "pebble"}}},
 		{mode: "append", pipeline: process.Pipeline{Name: "crash-append", Sink: keepAppend,
 			Settings: map[string]string{"parallelism": "1", "state.backend.type": "hashmap"}}},
 	}
+}
+
+// newVictims makes the two pipelines.
+func newVictims(c config, binary string, db *database, disturber *disturber) ([]*victim, error) {
+	points, err := findPoints(c.sink)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Printf("named points: %s\n", strings.Join(points, ", "))
+	if c.sink == "kafka" {
+		points = focus(points, "kafka-")
+	}
+	victims := sinks[c.sink].victims(c, db)
 	for i, v := range victims {
 		v.binary, v.points, v.offset = binary, points, i*len(points)/len(victims)
 		v.rng = newRand(c.seed, uint64(i)+100)
@@ -185,15 +215,23 @@ func newVictims(c config, binary string, db *database, disturber *disturber) ([]
 		p.Settings["execution.checkpointing.interval"] = "500ms"
 		p.Source = map[string]string{"port": db.proxyPort(), "scan.incremental.snapshot.chunk.size": "2000"} // many chunks
 		v.disturber = disturber
-		address, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		p.Settings["metrics.address"] = address
-		v.health = "http://" + address + "/healthz"
-		if err := p.Write(); err != nil {
+		if err := v.write(); err != nil {
 			return nil, err
 		}
 	}
 	return victims, nil
+}
+
+// write writes the victim's document, with an address of its own.
+func (v *victim) write() error {
+	address, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	v.pipeline.Settings["metrics.address"] = address
+	v.health = "http://" + address + "/healthz"
+	if err := v.pipeline.Write(); err != nil || len(v.ordeals) == 0 {
+		return err
+	}
+	return v.writeTwin()
 }

@@ -9,7 +9,7 @@ import (
 // TestCrash is crash.sh in the size of the tier.
 func TestCrash(t *testing.T) {
 	servers.Require(t)
-	c := config{kills: 12, seed: 1, changes: 15_000}
+	c := config{sink: "iceberg", kills: 12, seed: 1, changes: 15_000}
 	if servers.Full() {
 		c.kills, c.changes = 40, 100_000
 	}

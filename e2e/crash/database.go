@@ -143,6 +143,7 @@ type database struct {
 	url    string
 	api    *servers.Server
 	proxy  *toxiproxy.Proxy
+	broker *servers.Server // nil where no sink needs one
 }
 
 // startDatabase starts the server and the proxy. The caller wipes them.
@@ -155,6 +156,12 @@ func startDatabase(ctx context.Context, c config) (*database, error) {
 	var err error
 	if d.server, d.url, err = d.start(ctx, c.server, instance, d.settings); err != nil {
 		return nil, err
+	}
+	if c.sink == "kafka" {
+		if d.broker, err = servers.StartKafka(ctx, instance); err != nil {
+			d.wipe()
+			return nil, err
+		}
 	}
 	if d.api, err = servers.StartToxiproxy(ctx, instance); err == nil {
 		var u *url.URL
@@ -171,8 +178,10 @@ func startDatabase(ctx context.Context, c config) (*database, error) {
 
 func (d *database) wipe() {
 	d.server.Wipe()
-	if d.api != nil {
-		d.api.Wipe()
+	for _, s := range []*servers.Server{d.api, d.broker} {
+		if s != nil {
+			s.Wipe()
+		}
 	}
 }
 

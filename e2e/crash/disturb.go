@@ -8,6 +8,8 @@ import (
 	"time"
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2/client"
+
+	"github.com/freshet-cdc/freshet/e2e/servers"
 )
 
 // disturber makes the server go away and cuts connections to it while pipelines run.
@@ -15,11 +17,15 @@ type disturber struct {
 	database *database
 	rng      *rand.Rand
 
-	mu                sync.Mutex
-	restarts, cuts    int
-	away              bool
-	awayFrom, awayEnd time.Time // the last time that the server could not be reached
+	mu             sync.Mutex
+	restarts, cuts int
+	brokerRestarts int
+	// absences are the times that a server could not be reached, in order.
+	absences []absence
 }
+
+// absence is a time from begin to end, which is zero while it lasts.
+type absence struct{ begin, end time.Time }
 
 // run disturbs, over and over, until ctx ends.
 func (d *disturber) run(ctx context.Context) error {
@@ -30,14 +36,20 @@ func (d *disturber) run(ctx context.Context) error {
 		case <-time.After(500*time.Millisecond + time.Duration(d.rng.Int64N(int64(3*time.Second)))):
 		}
 		var err error
-		switch n % 3 {
+		kinds := 3
+		if d.database.broker != nil {
+			kinds = 4
+		}
+		switch n % kinds {
 		case 0:
 			err = d.cutWithin(ctx)
 		case 1:
 			// What is begun is brought to its end: a run that ends needs its server.
-			err = d.restart(context.WithoutCancel(ctx))
+			err = d.restart(context.WithoutCancel(ctx), d.database.server, &d.restarts)
 		case 2:
 			err = d.disconnect()
+		case 3:
+			err = d.restart(context.WithoutCancel(ctx), d.database.broker, &d.brokerRestarts)
 		}
 		if err != nil {
 			return fmt.Errorf("disturb the server: %w", err)
@@ -75,19 +87,19 @@ func (d *disturber) disconnect() error {
 	return d.database.proxy.Enable()
 }
 
-// restart ends the server, as a crash does or in good order, and starts it again.
-func (d *disturber) restart(ctx context.Context) error {
+// restart ends a server, as a crash does or in good order, and starts it again.
+func (d *disturber) restart(ctx context.Context, server *servers.Server, n *int) error {
 	d.leave()
 	defer d.comeBack()
-	end := d.database.server.Kill
+	end := server.Kill
 	if d.rng.IntN(2) == 0 {
-		end = d.database.server.Stop
+		end = server.Stop
 	}
 	if err := end(ctx); err != nil {
 		return err
 	}
-	d.count(&d.restarts)
-	return d.database.server.Start(ctx)
+	d.count(n)
+	return server.Start(ctx)
 }
 
 func (d *disturber) count(n *int) {
@@ -98,14 +110,20 @@ func (d *disturber) count(n *int) {
 
 func (d *disturber) leave() {
 	d.mu.Lock()
-	d.away, d.awayFrom = true, time.Now()
+	d.absences = append(d.absences, absence{begin: time.Now()})
 	d.mu.Unlock()
 }
 
+// comeBack ends the absence that has begun first.
 func (d *disturber) comeBack() {
 	d.mu.Lock()
-	d.away, d.awayEnd = false, time.Now()
-	d.mu.Unlock()
+	defer d.mu.Unlock()
+	for i := range d.absences {
+		if d.absences[i].end.IsZero() {
+			d.absences[i].end = time.Now()
+			return
+		}
+	}
 }
 
 // startTime is how long a pipeline may take to reach its server after its launch.
@@ -117,8 +135,10 @@ const startTime = 10 * time.Second
 func (d *disturber) disturbedStart(launched time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.awayFrom.IsZero() {
-		return false
+	for _, a := range d.absences {
+		if a.begin.Before(launched.Add(startTime)) && (a.end.IsZero() || a.end.After(launched)) {
+			return true
+		}
 	}
-	return d.awayFrom.Before(launched.Add(startTime)) && (d.away || d.awayEnd.After(launched))
+	return false
 }

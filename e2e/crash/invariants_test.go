@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 	if c, _, err := parse([]string{"mariadb", "iceberg"}); err != nil || c.source != "mariadb" || c.server != "11.8" {
 		t.Errorf("parse = %+v, %v", c, err)
 	}
-	for _, names := range [][]string{{"postgres"}, {"oracle", "iceberg"}, {"postgres", "kafka"}} {
+	for _, names := range [][]string{{"postgres"}, {"oracle", "iceberg"}, {"postgres", "print"}} {
 		if _, _, err := parse(names); err == nil {
 			t.Errorf("parse took %q", names)
 		}

@@ -9,6 +9,11 @@
 // writers, one in append mode on the hashmap back end with one. So every kill
 // meets one mode while the other goes on, and a table without a primary key is
 // part of both.
+//
+// Into Kafka, both write each change as a message, exactly once. The broker is restarted
+// too, and beside kills there are pauses: of the process, for longer than its
+// transactions live, alone or while another one takes its place; and of nobody, until
+// the broker has aborted what a killed process had prepared.
 package main
 
 import (
@@ -25,6 +30,7 @@ import (
 // config is what the command line says.
 type config struct {
 	source  string
+	sink    string
 	kills   int
 	seed    uint64
 	changes int64
@@ -80,10 +86,10 @@ func parse(args []string) (config, []string, error) {
 			names, args = append(names, args[0]), args[1:]
 		}
 	}
-	if len(names) != 2 || len(kinds[names[0]].versions) == 0 || names[1] != "iceberg" {
-		return c, nil, fmt.Errorf("want a source (postgres, mysql or mariadb) and a sink (iceberg), got %q", names)
+	if len(names) != 2 || len(kinds[names[0]].versions) == 0 || sinks[names[1]].victims == nil {
+		return c, nil, fmt.Errorf("want a source (postgres, mysql or mariadb) and a sink (iceberg or kafka), got %q", names)
 	}
-	c.source = names[0]
+	c.source, c.sink = names[0], names[1]
 	if c.server == "" {
 		c.server = kinds[c.source].versions[0]
 	}

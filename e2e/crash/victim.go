@@ -33,6 +33,8 @@ type victim struct {
 	kills    int            // so far
 	killed   map[string]int // kills by point, "random" for those by the clock
 	health   string         // the URL of /healthz
+	ordeals  []ordealKind   // beside kills
+	twin     process.Pipeline
 	// disturber knows when the server was away.
 	disturber *disturber
 	// complete is when it was certain that the snapshot is complete and committed;
@@ -48,6 +50,8 @@ type plan struct {
 	point string        // a named point, or empty
 	nth   int           // the time it is reached
 	after time.Duration // when it is killed from outside at the latest
+	// ordeal is what else happens to it.
+	ordeal ordealKind
 }
 
 // snapshotPoints are the named points in the middle of a snapshot.
@@ -65,6 +69,9 @@ func (v *victim) snapshotPoints() []string {
 // random moments take turns.
 func (v *victim) next(k int) plan {
 	// Long enough for the process to get going and short enough to meet starts too.
+	if p, ok := v.endure(k); ok {
+		return p
+	}
 	p := plan{after: 200*time.Millisecond + time.Duration(v.rng.Int64N(int64(5*time.Second)))}
 	if early := v.snapshotPoints(); k < 3 && len(early) > 0 {
 		return plan{point: early[k%len(early)], nth: 2 + v.rng.IntN(6), after: 8 * time.Second}
@@ -120,6 +127,15 @@ func (v *victim) dieOnce(ctx context.Context, plan plan) (again bool, err error)
 		return false, err
 	}
 	v.doneAt = 0
+	if plan.ordeal == paused || plan.ordeal == twinned {
+		again, err := v.pause(ctx, p, plan)
+		p.Kill()
+		p.Wait()
+		if !again {
+			v.killed[ordealNames[plan.ordeal]]++
+		}
+		return again, err
+	}
 	outside := false
 	deadline := time.After(plan.after)
 	look := time.NewTicker(50 * time.Millisecond)
@@ -152,6 +168,10 @@ wait:
 		v.killed["random"]++
 	} else {
 		v.killed[plan.point]++
+	}
+	if plan.ordeal == late {
+		v.killed[ordealNames[late]]++
+		return false, wait(ctx, outlived)
 	}
 	return false, nil
 }
@@ -206,8 +226,9 @@ var pointPattern = regexp.MustCompile(`(?:[rR]eached\(|\.point\(|\tPoint[A-Z]\w*
 // pointAtEnd is only passed by a job that ends by itself.
 const pointAtEnd = "stream.job.finished"
 
-// findPoints finds the named points in the sources, so that a new one can't be forgotten.
-func findPoints() ([]string, error) {
+// findPoints finds the named points in the sources, without those of other sinks, so that
+// a new one can't be forgotten.
+func findPoints(sink string) ([]string, error) {
 	root, err := servers.Root()
 	if err != nil {
 		return nil, err
@@ -219,7 +240,8 @@ func findPoints() ([]string, error) {
 		case err != nil:
 			return err
 		case d.IsDir():
-			if rel == "e2e" || strings.HasPrefix(d.Name(), ".") && rel != "." {
+			other := filepath.Dir(rel) == "sink" && rel != filepath.Join("sink", sink)
+			if rel == "e2e" || other || strings.HasPrefix(d.Name(), ".") && rel != "." {
 				return fs.SkipDir
 			}
 			return nil

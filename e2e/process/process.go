@@ -147,6 +147,9 @@ func (p *Process) Kill() { p.cmd.Process.Kill() }
 // Stop sends SIGTERM.
 func (p *Process) Stop() { p.cmd.Process.Signal(syscall.SIGTERM) }
 
+// Signal sends another signal, for instance SIGSTOP.
+func (p *Process) Signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
+
 // Output returns what the process has printed so far.
 func (p *Process) Output() string {
 	data, _ := os.ReadFile(p.output.Name())
