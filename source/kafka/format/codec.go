@@ -68,6 +68,9 @@ func (c *codec) open(ctx context.Context, data []byte) (datum, error) {
 		}
 		c.json.Reset(data)
 	}
+	if c.json.Peek() == 'n' {
+		return datum{}, c.json.Null()
+	}
 	return datum{body: data}, nil
 }
 

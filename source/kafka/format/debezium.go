@@ -179,6 +179,9 @@ func (d *debezium) open(ctx context.Context, m *Message, id schema.TableID, row 
 		if row, err = d.keys.open(ctx, m.Key); err != nil {
 			return nil, fmt.Errorf("key: %w", err)
 		}
+		if row.null() {
+			return nil, fmt.Errorf("%w: it has neither a row nor a key", ErrMessage)
+		}
 		codec, s = d.keys, row.s
 	}
 	if s == nil {

@@ -165,6 +165,9 @@ func (b *base) keyNames(ctx context.Context, m *Message) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key: %w", err)
 	}
+	if d.null() {
+		return nil, nil
+	}
 	names, err := b.keys.names(d)
 	if err != nil {
 		return nil, fmt.Errorf("key: %w", err)
@@ -178,6 +181,9 @@ func (b *base) keyRow(ctx context.Context, m *Message, t *table.Table) error {
 		return fmt.Errorf("%w: it tells no row: neither the key nor what was before is there", ErrMessage)
 	}
 	d, err := b.keys.open(ctx, m.Key)
+	if err == nil && d.null() {
+		err = fmt.Errorf("%w: it is null", ErrMessage)
+	}
 	if err == nil {
 		err = b.keys.row(d, t, t.Columns(), &b.find)
 	}
