@@ -125,6 +125,24 @@ func appendCompact(dst []byte, s string) []byte {
 	return append(dst, s[start:]...)
 }
 
+// changedCell writes values of changes in another way than those of reads.
+type changedCell struct {
+	read, change cell
+	changed      *bool
+}
+
+func (c *changedCell) bind(col arrow.Array) {
+	c.read.bind(col)
+	c.change.bind(col)
+}
+
+func (c *changedCell) append(dst []byte, i int) ([]byte, error) {
+	if *c.changed {
+		return c.change.append(dst, i)
+	}
+	return c.read.append(dst, i)
+}
+
 // convertedCell writes what a function makes of a text.
 type convertedCell struct {
 	col     *array.String

@@ -94,12 +94,19 @@ func (o *Options) timestamp(precision int) mapping {
 	return mapping{connectType: named(u.typ, u.name), cell: &epochCell{per: per(unit, u.nanos), nanos: unit == 1 || u.nanos == 1}, zero: "0"}
 }
 
-// zoned maps an instant. PostgreSQL's have as many digits as the column declares.
+// zoned maps an instant. It has as many digits as the column declares, but for a read of
+// MySQL's, which has no zeros at the end.
 func (o *Options) zoned(precision int) mapping {
 	f := form{date: true, clock: true, digits: -1, unit: unitOf(precision), infinite: true}
 	if o.Connector == PostgreSQL {
 		f.digits = precision
 	}
 	zero, _ := f.append(nil, 0)
-	return mapping{connectType: named("string", "io.debezium.time.ZonedTimestamp"), cell: &isoCell{form: f}, zero: string(zero)}
+	m := mapping{connectType: named("string", "io.debezium.time.ZonedTimestamp"), cell: &isoCell{form: f}, zero: string(zero)}
+	if o.Connector != PostgreSQL {
+		live := f
+		live.digits = precision
+		m.cell = &changedCell{read: m.cell, change: &isoCell{form: live}, changed: &o.changed}
+	}
+	return m
 }

@@ -220,7 +220,11 @@ func temporalLiteral(c schema.Column, m mapping, text string) []byte {
 	if unitOf(c.Type.Precision) == 1 && c.Type.Kind != schema.KindTime {
 		v = days*microsPerDay*nanosPerMicro + nanos
 	}
-	switch cell := m.cell.(type) {
+	as := m.cell
+	if c, ok := as.(*changedCell); ok {
+		as = c.read
+	}
+	switch cell := as.(type) {
 	case *epochCell:
 		cell.values = []int64{v}
 		out, err = cell.append(nil, 0)

@@ -23,8 +23,6 @@
 //
 //   - an ENUM's label with a comma in it, which Debezium's stream escapes, and labels
 //     with characters above U+FFFF
-//   - a trailing fraction of zeros in MySQL's TIMESTAMP is never printed; Debezium prints
-//     it for some columns in the stream
 //   - a numeric with a negative scale has it, not its lower eleven bits
 //   - bit[] and arrays of several dimensions, elements that are NULL in an array of an enum
 //   - infinite dates are the smallest and the largest number
