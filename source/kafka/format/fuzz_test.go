@@ -92,11 +92,11 @@ func FuzzAvro(f *testing.F) {
 }
 
 func TestAvro(t *testing.T) {
-	const row = `id=7 s=x d=1 t=2023-11-14T22:13:20.123Z l=[5] m=[{"key":"k","value":1.5}] e=B r={"x":1.5,"f":"AQI="} o=true`
+	const row = `id=7 s=x d=1 t=2023-11-14T22:13:20.123Z l=[5] m=[{"key":"k","value":1.5}] e=B r={"f":"AQI=","x":1.5} o=true`
 	const create = "id INT null=false s STRING null=true d DECIMAL(5, 2) null=false t TIMESTAMP_LTZ(3) null=false l ARRAY<BIGINT> null=false m MAP<STRING, DOUBLE> null=false e STRING null=false r ROW<x FLOAT, f BYTES> null=false o BOOLEAN null=false key=[]"
 	o := Options{Value: Avro, Key: None, Registry: oneSchema(avroRow)}
 	checkLines(t, decodeText(t, o, "", all, "x", event{0, "", "\x00\x00\x00\x00\x01" + string(avroBody)}, event{0, "", "\x00\x00\x00\x00\x01" + string(avroBody[:9])}, event{}),
-		"create.table x "+create, "c x "+row, "error: table x: field l: the message does not fit its schema: it ends too early")
+		"create.table x "+create, "c x "+row, "error: table x: field t: the message does not fit its schema: it ends too early")
 	o = Options{Value: DebeziumAvro, Key: None, Registry: oneSchema(avroEnvelope)}
 	checkLines(t, decodeText(t, o, "", all, "x", event{0, "", "\x00\x00\x00\x00\x01\x00\x02" + string(avroBody) + "\x02c\x02m\x02\x02t\x0a"}, event{0, "", "{}"}),
 		"create.table t "+create, "c t "+row, "error: the message is not of the format: it does not begin with the number of a schema")
@@ -118,4 +118,3 @@ func (r referring) SchemaByID(context.Context, int) (sr.Schema, error) { return 
 func (r referring) SchemaByVersion(_ context.Context, subject string, _ int) (sr.SubjectSchema, error) {
 	return sr.SubjectSchema{Schema: r[subject]}, nil
 }
-
