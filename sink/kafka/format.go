@@ -39,6 +39,7 @@ type format struct {
 	plain      plain.Options    // of json, csv and avro
 	keys       []keyRule
 	avro       avroOptions
+	events     events
 }
 
 // keyRule is one rule of message.key.columns.
@@ -55,7 +56,7 @@ func formatSpecs() []sink.OptionSpec {
 		{Key: optKeyFormat, Type: "enum", Values: []string{formatJSON, formatCSV, formatAvro},
 			Doc: "Format of keys; by default avro with debezium-avro and avro, else json."},
 	}
-	return slices.Concat(specs, debeziumSpecs(), plainSpecs(), avroSpecs())
+	return slices.Concat(specs, debeziumSpecs(), eventSpecs(), plainSpecs(), avroSpecs())
 }
 
 // format reads the options of the chosen formats; those of others are errors.
@@ -74,6 +75,7 @@ func (r *optionReader) format() format {
 	}
 	r.unused(f)
 	f.debezium, f.keys = r.debezium(), r.keyRules()
+	f.events = r.events(&f.debezium)
 	f.plain = r.plain(f)
 	f.canal = r.canal(f.plain)
 	f.avro = r.avro(f)
@@ -100,7 +102,7 @@ func families() []family {
 		return f.value == formatAvro || f.value == formatDebeziumAvro || f.key == formatAvro
 	}
 	text := func(f format) bool { return !f.envelopes() }
-	return []family{
+	return append(eventFamilies(), []family{
 		{optKeyColumns, "all", func(format) bool { return true }},
 		{"debezium.decimal.format", "value.format debezium-json", func(f format) bool { return f.value == formatDebezium }},
 		{"debezium.", "value.format debezium-json and debezium-avro", format.envelopes},
@@ -115,9 +117,10 @@ func families() []family {
 		{optDeletes, "value.format json, csv and avro", format.rows},
 		{optRegistry, "avro and debezium-avro", avro},
 		{"auto.register.schemas", "avro and debezium-avro", avro},
+		{optLatest, "avro and debezium-avro", avro},
 		{"value.subject.name.strategy", "avro and debezium-avro", avro},
 		{"key.subject.name.strategy", "key.format avro", func(f format) bool { return f.key == formatAvro }},
-	}
+	}...)
 }
 
 // unused reports options of formats that are not chosen: they would have no effect.

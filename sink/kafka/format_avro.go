@@ -18,12 +18,14 @@ const (
 	optUserInfo    = "schema.registry.basic.auth.user.info"
 	optValueName   = "value.subject.name.strategy"
 	optKeyName     = "key.subject.name.strategy"
+	optLatest      = "use.latest.version"
 )
 
 // avroOptions say where schemas are kept.
 type avroOptions struct {
 	registry   *registry.Client // nil where no format is avro
 	key, value registry.Strategy
+	latest     bool // the newest schemas of the subjects are used
 }
 
 // avroSpecs lists the options of avro and debezium-avro, by Confluent's names.
@@ -42,6 +44,7 @@ func avroSpecs() []sink.OptionSpec {
 		{Key: "schema.registry.ssl.keystore.certificate.chain", Type: "string", Doc: "The certificate for mutual TLS, as PEM."},
 		{Key: "schema.registry.ssl.keystore.key", Type: "string", Secret: true, Doc: "Its private key, as PEM."},
 		{Key: "auto.register.schemas", Type: "bool", Default: "true", Doc: "Put schemas into the registry that are not there; else they must be."},
+		{Key: optLatest, Type: "bool", Default: "false", Doc: "Write by the newest schema of a subject, which is the table's or a union that has it, also by reference; with auto.register.schemas false."},
 		names(optValueName, "values"),
 		names(optKeyName, "keys"),
 	}
@@ -52,8 +55,11 @@ func (r *optionReader) avro(f format) avroOptions {
 	if f.value != formatAvro && f.value != formatDebeziumAvro {
 		return avroOptions{}
 	}
-	o := avroOptions{key: r.strategy(optKeyName), value: r.strategy(optValueName)}
+	o := avroOptions{key: r.strategy(optKeyName), value: r.strategy(optValueName), latest: r.flag(optLatest)}
 	ro := registry.Options{URLs: list(r.text(optRegistryURL)), Token: r.text("schema.registry.bearer.auth.token"), Register: r.flag("auto.register.schemas")}
+	if o.latest && ro.Register {
+		r.fail(optLatest, "schemas that are registered on the way are the newest already", "set auto.register.schemas to false")
+	}
 	if len(ro.URLs) == 0 {
 		r.fail(optRegistryURL, "it is missing", "avro needs a schema registry, for instance http://registry:8081")
 	}
@@ -132,11 +138,17 @@ func (o avroOptions) register(ctx context.Context, topic string, e registered) e
 		if i == 0 {
 			strategy = o.key
 		}
-		id, err := o.registry.ID(ctx, strategy.Subject(topic, s.record, i == 0), registry.Schema{Text: s.text})
+		var id int
+		var branch []byte
+		if subject := strategy.Subject(topic, s.record, i == 0); o.latest {
+			id, branch, err = o.registry.Latest(ctx, subject, registry.Schema{Text: s.text}, s.record)
+		} else {
+			id, err = o.registry.ID(ctx, subject, registry.Schema{Text: s.text})
+		}
 		if err != nil {
 			return err
 		}
-		frames[i] = registry.Header(id)
+		frames[i] = append(registry.Header(id), branch...)
 	}
 	e.frame(frames[0], frames[1])
 	return nil

@@ -78,6 +78,9 @@ func (r *optionReader) character(key string) byte {
 	switch {
 	case v == `\t`:
 		return '\t'
+	case v == "" && specOf(key).Default != "":
+		r.fail(key, "it is empty", "leave it out for "+specOf(key).Default)
+		return 0
 	case v == "":
 		return 0
 	case len(v) > 1 || v[0] >= 0x80:

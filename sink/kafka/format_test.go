@@ -192,6 +192,8 @@ func TestFormatOptions(t *testing.T) {
 		{optDeletes, map[string]string{optValueFormat: "json", optDeletes: "row"}, "op"},
 		{"csv.field-delimiter", map[string]string{optValueFormat: "csv", "csv.field-delimiter": "ab"}, "one character"},
 		{"csv.quote-character", map[string]string{optValueFormat: "csv", "csv.quote-character": ","}, "already"},
+		{"csv.field-delimiter", map[string]string{optValueFormat: "csv", "csv.field-delimiter": ""}, "empty"},
+		{optLatest, map[string]string{optValueFormat: "avro", optRegistryURL: "http://x", optLatest: "true"}, "auto.register.schemas"},
 		{optTableID, map[string]string{optTableID: "true"}, "no effect"},
 	} {
 		opts := map[string]string{optServers: "localhost:1"}

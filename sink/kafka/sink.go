@@ -49,6 +49,9 @@ func New(opts map[string]string, logger *slog.Logger) (*Sink, error) {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Sink{opts: o, logger: logger, now: time.Now, patience: defaultPatience}
+	if o.format.avro.registry != nil {
+		o.format.avro.registry.SetLogger(logger)
+	}
 	probe := o.format // what options mean together, on a table that has nothing
 	if probe.debezium.Connector == "" {
 		probe.debezium.Connector = debezium.MySQL
@@ -82,10 +85,17 @@ func (s *Sink) SetSource(kind, database string) {
 func (s *Sink) SourceDefaults() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.connector != debezium.MySQL && s.connector != debezium.MariaDB {
+	f := s.opts.format
+	switch {
+	case s.connector != debezium.MySQL && s.connector != debezium.MariaDB:
+		if f.envelopes() && f.debezium.Decimal != debezium.DecimalPrecise {
+			return map[string]string{"decimal.special-values": "keep"}
+		}
 		return nil
+	case !f.envelopes():
+		return map[string]string{"time.mode": "string", "treat-tinyint1-as-boolean.enabled": "false", "use.legacy.json.format": "false"}
 	}
-	return map[string]string{"time.mode": "string", "treat-tinyint1-as-boolean.enabled": "false", "use.legacy.json.format": "false"}
+	return map[string]string{"time.mode": "string", "treat-tinyint1-as-boolean.enabled": "false", "use.legacy.json.format": "false", "geometry.mode": "bytes"}
 }
 
 // CheckRetained wants a checkpoint to go back to when the broker gives up the
@@ -112,6 +122,7 @@ func (s *Sink) format() format {
 	if f.debezium.Database == "" {
 		f.debezium.Database = s.database
 	}
+	f.events.single = s.session != nil && s.session.writers == 1
 	return f
 }
 

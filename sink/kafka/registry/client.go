@@ -86,6 +86,10 @@ func New(o Options) (*Client, error) {
 	return &Client{o: o, sr: c, known: map[string]entry{}}, nil
 }
 
+// SetLogger says where it is told that a registry does not answer. It comes before everything
+// else.
+func (c *Client) SetLogger(l *slog.Logger) { c.o.Logger = l }
+
 // Check asks whether the registry is there and knows the account. The error wraps
 // [ErrUnavailable] or is an [*Error].
 func (c *Client) Check(ctx context.Context) error {
@@ -240,6 +244,9 @@ func (c *Client) incompatible(ctx context.Context, subject string, s sr.Schema, 
 	}
 	e := &Error{Subject: subject, Msg: "the schema is not compatible with an earlier one: " + refusal.Error(),
 		Hint: "make the change compatible (a new column NULL, or with a default), or set the subject's compatibility to another level"}
+	if strings.Contains(refusal.Error(), "NAME_MISMATCH") {
+		e.Hint = "tables that share a topic need RecordNameStrategy or TopicRecordNameStrategy as value.subject.name.strategy and key.subject.name.strategy"
+	}
 	texts := []string{refusal.Error()}
 	if latest, err := c.sr.SchemaByVersion(ctx, subject, -1); err == nil {
 		e.Version = latest.Version
