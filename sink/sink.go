@@ -91,6 +91,16 @@ type Sourced interface {
 	SourceDefaults() map[string]string
 }
 
+// Asking is a [Sink] whose options decide what else it needs of its source.
+type Asking interface {
+	// Asks says what; it comes before any writer.
+	Asks() Asked
+}
+
+// Asked is what a sink asks for beside what all sinks of its kind need, by the names of
+// source.Needs.
+type Asked struct{ Origin, Transactions, Events, Unchanged bool }
+
 // Spreading is a [Sink] whose writers keep no state by key for some tables.
 type Spreading interface {
 	// AnyWriter says that the rows of a table may go to any writer, whole batches in

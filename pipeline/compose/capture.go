@@ -23,7 +23,7 @@ func (c *capture) Run(ctx context.Context, sc stream.Context, out stream.SourceO
 	rc := source.Context{
 		Pipeline: c.job.cfg.Name, Lineage: sc.Lineage,
 		Restored: sc.Restored, RestoredID: sc.RestoredID,
-		Store: sc.Store, Needs: c.job.cfg.Needs, Logger: sc.Logger, Reached: sc.Reached,
+		Store: sc.Store, Needs: c.job.needs(), Logger: sc.Logger, Reached: sc.Reached,
 	}
 	if len(sc.State) > 0 {
 		rc.State = sc.State[0]
@@ -41,6 +41,17 @@ func (c *capture) Run(ctx context.Context, sc stream.Context, out stream.SourceO
 		a.finished(c.reader.Progress().Position)
 	}
 	return final, err
+}
+
+// needs is what the sink can use, with what its options ask for.
+func (j *Job) needs() source.Needs {
+	n := j.cfg.Needs
+	if s, ok := j.cfg.Sink.(sink.Asking); ok {
+		a := s.Asks()
+		n.Origin, n.Transactions = n.Origin || a.Origin, n.Transactions || a.Transactions
+		n.Events, n.ResolvesUnchanged = n.Events || a.Events, n.ResolvesUnchanged || a.Unchanged
+	}
+	return n
 }
 
 // CheckpointComplete passes on that the sink has committed.
@@ -72,6 +83,9 @@ type tableState struct {
 
 // Emit routes one element.
 func (o *output) Emit(ctx context.Context, e source.Element) error {
+	if e.Change != nil && e.Change.Kind == schema.ChangeTransactions { // of no table
+		return o.SourceOutput.Emit(ctx, element{Input: sink.Input{Change: e.Change}})
+	}
 	if e.Change != nil {
 		t, err := o.table(e.Change.Table)
 		if err != nil {

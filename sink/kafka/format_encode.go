@@ -66,6 +66,10 @@ func (f format) envelope(t *schema.Table, logical string) (encoder, error) {
 		return nil, ErrSource
 	}
 	o.KeyColumns = f.keyColumns(t.ID)
+	logical, err := f.events.apply(&o, t.ID, logical)
+	if err != nil {
+		return nil, err
+	}
 	e, err := debezium.New(t, logical, o)
 	if err != nil {
 		return nil, err

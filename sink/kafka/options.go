@@ -150,11 +150,14 @@ func (r *optionReader) namer(o *options) *topic.Namer {
 	if one != "" {
 		o.named = append(o.named, one)
 	}
-	n, err := topic.New(topic.Options{Prefix: r.text(optTopicPrefix), Topic: one, Mapping: rules})
+	n, err := topic.New(topic.Options{Prefix: r.text(optTopicPrefix), Delimiter: r.text(optDelimiter), Topic: one, Mapping: rules})
 	if bad := (*topic.NameError)(nil); errors.As(err, &bad) {
 		key := optTopic
-		if bad.Name == r.text(optTopicPrefix) {
+		switch bad.Name {
+		case r.text(optTopicPrefix):
 			key = optTopicPrefix
+		case r.text(optDelimiter):
+			key = optDelimiter
 		}
 		r.fail(key, err.Error(), "")
 	} else if err != nil {

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -33,6 +34,9 @@ type writer struct {
 	headers  []debezium.Header
 	selected []int32
 	piece    int // rows that are encoded at once
+
+	transactions *debezium.Transactions // made when they first come
+	beaten       time.Time              // when the newest heartbeat was written
 }
 
 // target is a table on its way to a topic.
@@ -85,7 +89,7 @@ func (w *writer) write(ctx context.Context, t *tableWriter, in sink.Input, start
 		rows = rows[start:end]
 	}
 	w.out.Reset()
-	if err := t.encoder.Append(&w.out, in.Batch, rows, debezium.Origin{}, w.sink.now().UnixNano()); err != nil {
+	if err := t.encoder.Append(&w.out, in.Batch, rows, originOf(in.Batch.Origin), w.sink.now().UnixNano()); err != nil {
 		return &TableError{Table: in.Batch.Table.ID, Topic: t.topic, Err: err}
 	}
 	switch size := w.out.size(); {
@@ -109,7 +113,16 @@ func (w *writer) handOver(ctx context.Context, t *tableWriter) error {
 	for i := range records {
 		r := &records[i]
 		r.Topic, r.Key, r.Value, r.Headers = t.topic, w.out.Key(i), w.out.Value(i), t.headers
-		r.Partition = w.sink.opts.partitioner.Partition(t.name, r.Key, t.partitions)
+		partitions := t.partitions
+		if own := w.out.topic(i); own != "" {
+			var err error
+			if partitions, err = w.s.topics.partitions(ctx, own, true); err != nil {
+				restore()
+				return err
+			}
+			r.Topic = own
+		}
+		r.Partition = w.sink.opts.partitioner.Partition(t.name, r.Key, partitions)
 		if w.headers = w.out.Headers(w.headers[:0], i); len(w.headers) > 0 {
 			r.Headers = make([]kgo.RecordHeader, 0, len(w.headers)+len(t.headers))
 			for _, h := range w.headers {
@@ -124,6 +137,9 @@ func (w *writer) handOver(ctx context.Context, t *tableWriter) error {
 
 // change takes note of a change; only a truncate gives a message, and that if it is wanted.
 func (w *writer) change(ctx context.Context, to schema.TableID, c *schema.Change) error {
+	if c.Kind == schema.ChangeTransactions {
+		return w.ended(ctx, c)
+	}
 	def := c.After
 	if def == nil {
 		def = c.Before
@@ -148,7 +164,11 @@ func (w *writer) change(ctx context.Context, to schema.TableID, c *schema.Change
 	w.prepared = 0
 	w.out.Reset()
 	now := w.sink.now()
-	if err := t.encoder.AppendTruncate(&w.out, c.Position, schema.Tx{Commit: c.Position, CommitTime: now.UnixMicro()}, debezium.Origin{}, now.UnixNano()); err != nil {
+	tx := c.Tx
+	if tx.CommitTime == 0 {
+		tx = schema.Tx{Commit: c.Position, CommitTime: now.UnixMicro()}
+	}
+	if err := t.encoder.AppendTruncate(&w.out, c.Position, tx, originOf(c.Origin), now.UnixNano()); err != nil {
 		return &TableError{Table: c.Table, Topic: t.topic, Err: err}
 	}
 	if err := w.handOver(ctx, t); err != nil {
@@ -166,7 +186,8 @@ func (w *writer) table(ctx context.Context, def *schema.Table, to schema.TableID
 		return old, nil
 	}
 	o := &w.sink.opts
-	t := &tableWriter{table: def, name: def.ID.String(), topic: o.namer.Of(to), headers: o.headers}
+	t := &tableWriter{table: def, name: def.ID.String(), headers: o.headers}
+	t.topic, _ = o.format.events.route(o.namer.Of(to))
 	if errs := o.namer.Check([]schema.TableID{to}); len(errs) > 0 {
 		return nil, &TableError{Table: def.ID, Topic: t.topic, Err: errs[0]}
 	}
@@ -188,7 +209,10 @@ func (w *writer) table(ctx context.Context, def *schema.Table, to schema.TableID
 }
 
 // Prepare ends the writer's part of a checkpoint. The committer waits for the records.
-func (w *writer) Prepare(_ context.Context, checkpoint int64) ([]sink.Committable, []byte, error) {
+func (w *writer) Prepare(ctx context.Context, checkpoint int64) ([]sink.Committable, []byte, error) {
+	if err := w.heartbeat(ctx); err != nil {
+		return nil, nil, err
+	}
 	w.prepared = checkpoint
 	return nil, nil, nil
 }
