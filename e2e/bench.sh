@@ -2,6 +2,7 @@
 # Measures freshet beside the floor of the same machine, in one run:
 #     bench.sh postgres-iceberg
 #     bench.sh mysql-iceberg
+#     bench.sh postgres-kafka mysql-kafka
 # prints a line a figure:
 #     bench NAME: X rows/s, floor Y rows/s, ratio R, cpu S s, peak M MiB
 # BENCH_ROWS (3000000) and BENCH_CHANGES (1500000) set the sizes, BENCH_SERVER

@@ -20,6 +20,8 @@ type database interface {
 	// logFloor times a client that reads the log of the backlog to nothing; it can be
 	// called as often as logFloors says.
 	logFloor(ctx context.Context) (time.Duration, error)
+	// statement runs one statement, which is a transaction.
+	statement(ctx context.Context, sql string) error
 	// source is the address for a pipeline, its selector, and options beside.
 	source() (url, tables string, options map[string]string)
 	// cpu is the CPU time that the server has used for ended and running connections.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"testing"
 
 	"github.com/freshet-cdc/freshet/e2e/servers"
@@ -9,7 +10,7 @@ import (
 // TestFloors lets each group's database do all that a run asks of it, in small.
 func TestFloors(t *testing.T) {
 	servers.Require(t)
-	for name, start := range groups {
+	for name, start := range map[string]func(context.Context, config) (database, error){"postgres": startPostgres, "mysql": startMySQL} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
 			d, err := start(ctx, config{rows: 2000, changes: 1000})
@@ -53,5 +54,15 @@ func TestFloors(t *testing.T) {
 				t.Errorf("after the backlog: %q, %v", got, err)
 			}
 		})
+	}
+}
+
+func TestCommitTime(t *testing.T) {
+	at, err := commitTime([]byte(`{"before":null,"after":{"ts_us":5},"source":{"ts_ms":1,"ts_us":1500000,"ts_ns":9},"ts_us":7}`))
+	if err != nil || at.UnixMicro() != 1_500_000 {
+		t.Errorf("%v, %v", at, err)
+	}
+	if _, err := commitTime([]byte(`{"ts_us":7}`)); err == nil {
+		t.Error("a message without a source block has a time")
 	}
 }

@@ -22,9 +22,7 @@ type bench struct {
 	dir    string
 }
 
-// measureGroup measures snapshot and backlog, in append and in upsert mode. The
-// backlog is written after both pipelines finished their snapshot and stopped, so
-// upsert mode finds the old rows in a key index of the whole table.
+// measureGroup starts the group's database, fills its table and measures.
 func measureGroup(ctx context.Context, c config, group string) error {
 	b := &bench{config: c, group: group}
 	var err error
@@ -36,7 +34,7 @@ func measureGroup(ctx context.Context, c config, group string) error {
 		return err
 	}
 	defer b.removeDir()
-	if b.db, err = groups[group](ctx, c); err != nil {
+	if b.db, err = groups[group].start(ctx, c); err != nil {
 		return err
 	}
 	defer b.db.close()
@@ -44,6 +42,13 @@ func measureGroup(ctx context.Context, c config, group string) error {
 	if err := b.db.fill(ctx, c.rows); err != nil {
 		return err
 	}
+	return groups[group].measure(ctx, b)
+}
+
+// measureIceberg measures snapshot and backlog, in append and in upsert mode. The
+// backlog is written after both pipelines finished their snapshot and stopped, so
+// upsert mode finds the old rows in a key index of the whole table.
+func measureIceberg(ctx context.Context, b *bench) error {
 	scan, err := best(3, func() (time.Duration, error) { return b.db.scanFloor(ctx) })
 	if err != nil {
 		return err
@@ -53,25 +58,30 @@ func measureGroup(ctx context.Context, c config, group string) error {
 		if err := b.pipeline(mode).Write(); err != nil {
 			return err
 		}
-		if err := b.measure(ctx, mode, "snapshot-"+mode, c.rows, scan); err != nil {
+		if err := b.measure(ctx, mode, "snapshot-"+mode, b.rows, scan); err != nil {
 			return err
 		}
 	}
-	start := time.Now()
-	if err := b.db.writeBacklog(ctx, c.changes, c.rows); err != nil {
-		return err
-	}
-	fmt.Printf("backlog written in %s\n", time.Since(start).Round(time.Second))
-	drain, err := best(logFloors, func() (time.Duration, error) { return b.db.logFloor(ctx) })
+	drain, err := b.backlog(ctx)
 	if err != nil {
 		return err
 	}
 	for _, mode := range modes {
-		if err := b.measure(ctx, mode, "backlog-"+mode, c.changes, drain); err != nil {
+		if err := b.measure(ctx, mode, "backlog-"+mode, b.changes, drain); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// backlog writes the backlog and times the floor of it.
+func (b *bench) backlog(ctx context.Context) (floor time.Duration, err error) {
+	start := time.Now()
+	if err := b.db.writeBacklog(ctx, b.changes, b.rows); err != nil {
+		return 0, err
+	}
+	fmt.Printf("backlog written in %s\n", time.Since(start).Round(time.Second))
+	return best(logFloors, func() (time.Duration, error) { return b.db.logFloor(ctx) })
 }
 
 func (b *bench) removeDir() {
@@ -104,12 +114,17 @@ func (b *bench) measure(ctx context.Context, mode, name string, rows int, floor 
 	if r.Code != 0 {
 		return fmt.Errorf("%s: exit code %d:\n%s", name, r.Code, r.Tail(30))
 	}
+	b.report(ctx, name, rows, r, before, floor)
+	return nil
+}
+
+// report prints the line of a figure; before is what the server had used.
+func (b *bench) report(ctx context.Context, name string, rows int, r process.Result, before, floor time.Duration) {
 	fmt.Printf("%s: %.2f s, %.2f us of CPU a row; server %.1f s of CPU; floor %.2f s\n", name, r.Wall.Seconds(),
 		float64(r.CPU.Microseconds())/float64(rows), (b.db.cpu(ctx) - before).Seconds(), floor.Seconds())
 	ours, best := float64(rows)/r.Wall.Seconds(), float64(rows)/floor.Seconds()
 	fmt.Printf("bench %s-%s: %.0f rows/s, floor %.0f rows/s, ratio %.2f, cpu %.1f s, peak %d MiB\n",
 		b.group, name, ours, best, ours/best, r.CPU.Seconds(), r.PeakBytes>>20)
-	return nil
 }
 
 // best runs a floor several times and returns the shortest time, the strictest floor.

@@ -17,11 +17,23 @@ import (
 	"syscall"
 )
 
-// groups are the names that bench.sh takes, and what starts their server.
-var groups = map[string]func(ctx context.Context, c config) (database, error){
-	"postgres-iceberg": startPostgres,
-	"mysql-iceberg":    startMySQL,
+// group is what a name of bench.sh stands for: what starts its database, and what is
+// measured once that holds the table.
+type group struct {
+	start   func(ctx context.Context, c config) (database, error)
+	measure func(ctx context.Context, b *bench) error
 }
+
+// groups are the groups by their names.
+var groups = map[string]group{
+	"postgres-iceberg": {startPostgres, measureIceberg},
+	"mysql-iceberg":    {startMySQL, measureIceberg},
+	"postgres-kafka":   {startPostgres, measureKafka},
+	"mysql-kafka":      {startMySQL, measureKafka},
+}
+
+// groupNames lists them for messages.
+const groupNames = "postgres-iceberg, mysql-iceberg, postgres-kafka, mysql-kafka"
 
 // config is the environment's say.
 type config struct {
@@ -39,7 +51,7 @@ func main() {
 
 func run(ctx context.Context, names []string) int {
 	if len(names) == 0 {
-		fmt.Fprintln(os.Stderr, "bench: name at least one group: postgres-iceberg, mysql-iceberg")
+		fmt.Fprintln(os.Stderr, "bench: name at least one group: "+groupNames)
 		return 2
 	}
 	c := config{server: os.Getenv("BENCH_SERVER"), keep: os.Getenv("BENCH_KEEP") != ""}
@@ -52,8 +64,8 @@ func run(ctx context.Context, names []string) int {
 		return 2
 	}
 	for _, name := range names {
-		if groups[name] == nil {
-			fmt.Fprintf(os.Stderr, "bench: no group %q, only: postgres-iceberg, mysql-iceberg\n", name)
+		if groups[name].start == nil {
+			fmt.Fprintf(os.Stderr, "bench: no group %q, only: %s\n", name, groupNames)
 			return 2
 		}
 		if err := measureGroup(ctx, c, name); err != nil {

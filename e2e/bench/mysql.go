@@ -140,6 +140,8 @@ func (d *mysqlDB) execute(statements ...string) error {
 	return nil
 }
 
+func (d *mysqlDB) statement(_ context.Context, sql string) error { return d.execute(sql) }
+
 // fill writes the rows past the binlog, which is to hold the backlog alone.
 func (d *mysqlDB) fill(ctx context.Context, rows int) error {
 	if err := d.execute("CREATE DATABASE bench", "USE bench", "SET sql_log_bin = 0", mysqlOrders, mysqlBacklog); err != nil {

@@ -111,6 +111,11 @@ func (d *postgresDB) cpu(ctx context.Context) time.Duration {
 	return processCPU(ctx, d.server, endedChildren)
 }
 
+func (d *postgresDB) statement(ctx context.Context, sql string) error {
+	_, err := d.conn.Exec(ctx, sql)
+	return err
+}
+
 func (d *postgresDB) fill(ctx context.Context, rows int) error {
 	if _, err := d.conn.Exec(ctx, postgresOrders+postgresBacklog); err != nil {
 		return err

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +20,9 @@ type Pipeline struct {
 	Name string
 	// Kafka is the address of a broker, whose topics NAME.* are written then.
 	Kafka string
+	// KafkaDefaults leaves the messages' format at its defaults; else values are written so
+	// that they can be compared.
+	KafkaDefaults bool
 	// Dir is the folder.
 	Dir string
 	// SourceURL is the connection URL of the database, whose scheme is postgres or
@@ -78,8 +82,8 @@ func (p Pipeline) document() (string, error) {
 	}
 	if p.Kafka != "" {
 		sink = map[string]string{"type": "kafka", "properties.bootstrap.servers": p.Kafka, "topic.prefix": p.Name}
-		for k, v := range readers.MessageOptions {
-			sink[k] = v
+		if !p.KafkaDefaults {
+			maps.Copy(sink, readers.MessageOptions)
 		}
 	}
 	settings := map[string]string{
