@@ -9,6 +9,7 @@ import (
 	"github.com/freshet-cdc/freshet/sink/iceberg"
 	"github.com/freshet-cdc/freshet/sink/kafka"
 	"github.com/freshet-cdc/freshet/source"
+	kafkasource "github.com/freshet-cdc/freshet/source/kafka"
 	"github.com/freshet-cdc/freshet/source/mysql"
 	"github.com/freshet-cdc/freshet/source/postgres"
 )
@@ -49,6 +50,7 @@ func Builtin() Kinds {
 		Sources: map[string]SourceKind{
 			"mysql":    mysqlKind,
 			"mariadb":  mysqlKind,
+			"kafka":    {Specs: kafkasource.Specs, New: newSource(kafkasource.New), Permanent: kafkasource.Permanent()},
 			"postgres": {Specs: postgres.Specs, New: newSource(postgres.New), OneDatabase: true, Permanent: postgresPermanent},
 		},
 		Sinks: map[string]SinkKind{

@@ -3,6 +3,7 @@ package kafka
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -16,6 +17,10 @@ const (
 	batchRows   = 8192
 	batchBytes  = 4 << 20 // of messages
 )
+
+// metadataAge is how old what a client knows of topics has to be before it asks again: new
+// partitions are not seen before that.
+const metadataAge = 500 * time.Millisecond
 
 var allocator = memory.DefaultAllocator
 

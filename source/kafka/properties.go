@@ -76,7 +76,7 @@ func javaProperties() map[string]property {
 // properties reads all options that begin with properties.
 func (r *optionReader) properties() properties {
 	p := properties{reset: split.ResetNone, committed: true}
-	p.opts = append(p.opts, kgo.SoftwareNameAndVersion("freshet", "1"), kgo.FetchMaxBytes(defaultFetch), kgo.FetchMaxPartitionBytes(defaultFetchPartition))
+	p.opts = append(p.opts, kgo.SoftwareNameAndVersion("freshet", "1"), kgo.MetadataMinAge(metadataAge), kgo.FetchMaxBytes(defaultFetch), kgo.FetchMaxPartitionBytes(defaultFetchPartition))
 	known := javaProperties()
 	for _, key := range slices.Sorted(maps.Keys(r.opts)) {
 		name, ok := strings.CutPrefix(key, optProperties)
