@@ -22,6 +22,14 @@
 // transaction at the barrier and ends it when the checkpoint is stored; see package txn
 // for what happens when something fails between the two.
 //
+// Debezium's messages, and rows in other formats, are made by pure packages: debezium,
+// canal, plain and avro. The sink chooses the encoder of each table; where messages are in
+// Avro it keeps their schemas in a registry, by package registry:
+//
+//	debezium-json, debezium-avro  changes; in Avro they are made of the JSON, in one pass
+//	canal-json                    changes as Canal writes them
+//	json, csv, avro               rows; a delete is a message without a value
+//
 // The memory is bounded by buffer.memory and one piece of each writer: an encoder goes on
 // only when the producer has taken what it wrote.
 package kafka

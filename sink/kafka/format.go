@@ -76,6 +76,9 @@ func (r *optionReader) format() format {
 	r.unused(f)
 	f.debezium, f.keys = r.debezium(), r.keyRules()
 	f.events = r.events(&f.debezium)
+	if f.key == formatCSV && f.events.outbox != nil {
+		r.fail(optKeyFormat, "events of an outbox have the keys that their rows name", "set it to json")
+	}
 	f.plain = r.plain(f)
 	f.canal = r.canal(f.plain)
 	f.avro = r.avro(f)

@@ -156,7 +156,8 @@ func (o avroOptions) register(ctx context.Context, topic string, e registered) e
 
 // encoder returns the encoder of a table on its way to a topic, its schemas registered.
 func (s *Sink) encoder(ctx context.Context, t *schema.Table, to schema.TableID) (encoder, error) {
-	f, name := s.format(), s.opts.namer.Of(to)
+	f := s.format()
+	name, _ := f.events.route(s.opts.namer.Of(to))
 	e, err := f.encoder(t, s.opts.namer.Logical(to))
 	if r, ok := e.(registered); ok && err == nil {
 		err = f.avro.register(ctx, name, r)

@@ -80,7 +80,9 @@ func (f format) envelope(t *schema.Table, logical string) (encoder, error) {
 	out := &translatedEncoder{debeziumEncoder: debeziumEncoder{e: e}}
 	if f.key == formatCSV {
 		key := f.plain.Key
-		key.Columns = o.KeyColumns
+		if key.Columns = o.KeyColumns; key.Columns == nil && o.UniqueKeys && !t.HasKey() {
+			key.Columns = t.UniqueKey
+		}
 		for _, k := range []**plain.Key{&out.csv, &out.csvBefore} {
 			if *k, err = plain.NewKey(t, key); err != nil {
 				return nil, err
@@ -96,7 +98,11 @@ func (f format) envelope(t *schema.Table, logical string) (encoder, error) {
 		out.key, err = avro.Derive(key)
 	}
 	if bad := (*avro.NameError)(nil); errors.As(err, &bad) {
-		return nil, &debezium.TableError{Table: t.ID.String(), Column: bad.Name, Msg: err.Error(), Hint: "set debezium.schema.name.adjustment.mode and debezium.field.name.adjustment.mode to avro"}
+		key := "debezium.schema.name.adjustment.mode"
+		if _, i := t.Column(bad.Name); i >= 0 {
+			key = "debezium.field.name.adjustment.mode"
+		}
+		return nil, &sink.OptionError{Key: key, Msg: err.Error(), Hint: "set it to avro"}
 	}
 	return out, err
 }

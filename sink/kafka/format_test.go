@@ -194,6 +194,7 @@ func TestFormatOptions(t *testing.T) {
 		{"csv.quote-character", map[string]string{optValueFormat: "csv", "csv.quote-character": ","}, "already"},
 		{"csv.field-delimiter", map[string]string{optValueFormat: "csv", "csv.field-delimiter": ""}, "empty"},
 		{optLatest, map[string]string{optValueFormat: "avro", optRegistryURL: "http://x", optLatest: "true"}, "auto.register.schemas"},
+		{optKeyFormat, map[string]string{optKeyFormat: "csv", optOutbox: "s.t"}, "outbox"},
 		{optTableID, map[string]string{optTableID: "true"}, "no effect"},
 	} {
 		opts := map[string]string{optServers: "localhost:1"}
@@ -239,7 +240,7 @@ func TestDescribeFormats(t *testing.T) {
 	}
 	odd := table("t")
 	odd.Columns[1].Name = "a-b"
-	for _, c := range []struct{ format, text string }{{"json", optDeletes}, {"avro", optDeletes}, {"debezium-avro", "field.name.adjustment.mode"}} {
+	for _, c := range []struct{ format, text string }{{"json", optDeletes}, {"avro", optDeletes}, {"debezium-avro", "debezium.field.name.adjustment.mode: name"}} {
 		opts := map[string]string{optValueFormat: c.format}
 		if c.format != "json" {
 			opts[optRegistryURL] = "http://localhost:1"

@@ -45,8 +45,8 @@ func newIdentity(t *testing.T, life int) *identity {
 	return i
 }
 
-// tokenCluster starts a cluster that takes one token.
-func tokenCluster(t *testing.T, token string) []string {
+// tokenCluster starts a cluster that takes one token, with what goes with it.
+func tokenCluster(t *testing.T, token, extension string) []string {
 	k, err := kfake.NewCluster(kfake.NumBrokers(1))
 	must(t, err)
 	t.Cleanup(k.Close)
@@ -59,7 +59,7 @@ func tokenCluster(t *testing.T, token string) []string {
 	k.ControlKey(int16(kmsg.SASLAuthenticate), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		k.KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
-		if got := string(req.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes); !strings.Contains(got, "auth=Bearer "+token+"\x01") {
+		if got := string(req.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes); !strings.Contains(got, "auth=Bearer "+token+"\x01"+extension) {
 			resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
 		}
 		return resp, nil, true
@@ -123,7 +123,11 @@ func TestOAuth(t *testing.T) {
 			i.asked.Store(0)
 			s, err := New(oauthOptions(more), nil)
 			must(t, err)
-			client, err := kgo.NewClient(append(s.opts.properties.common, kgo.SeedBrokers(tokenCluster(t, "token1")...))...)
+			extension := ""
+			if name == "endpoint" {
+				extension = "logicalCluster=lkc-1\x01"
+			}
+			client, err := kgo.NewClient(append(s.opts.properties.common, kgo.SeedBrokers(tokenCluster(t, "token1", extension)...))...)
 			must(t, err)
 			defer client.Close()
 			err = client.Ping(t.Context())
