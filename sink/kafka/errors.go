@@ -6,6 +6,7 @@ import (
 
 	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/sink/kafka/producer"
+	"github.com/freshet-cdc/freshet/sink/kafka/registry"
 	"github.com/freshet-cdc/freshet/sink/kafka/txn"
 )
 
@@ -25,7 +26,7 @@ var (
 
 // Permanent returns the errors that another attempt can't cure.
 func Permanent() []error {
-	return []error{ErrTable, ErrTopic, ErrSource, producer.ErrRecord, txn.ErrForeign, txn.ErrAhead}
+	return []error{ErrTable, ErrTopic, ErrSource, producer.ErrRecord, registry.ErrRefused, txn.ErrForeign, txn.ErrAhead}
 }
 
 // TableError is a table whose rows can't be written. Err says why.

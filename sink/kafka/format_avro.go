@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/sink"
+	"github.com/freshet-cdc/freshet/sink/kafka/avro"
 	"github.com/freshet-cdc/freshet/sink/kafka/registry"
 )
 
@@ -26,6 +27,7 @@ type avroOptions struct {
 	registry   *registry.Client // nil where no format is avro
 	key, value registry.Strategy
 	latest     bool // the newest schemas of the subjects are used
+	events     *eventCodecs
 }
 
 // avroSpecs lists the options of avro and debezium-avro, by Confluent's names.
@@ -55,7 +57,7 @@ func (r *optionReader) avro(f format) avroOptions {
 	if f.value != formatAvro && f.value != formatDebeziumAvro {
 		return avroOptions{}
 	}
-	o := avroOptions{key: r.strategy(optKeyName), value: r.strategy(optValueName), latest: r.flag(optLatest)}
+	o := avroOptions{key: r.strategy(optKeyName), value: r.strategy(optValueName), latest: r.flag(optLatest), events: &eventCodecs{codecs: map[string]*avro.Codec{}}}
 	ro := registry.Options{URLs: list(r.text(optRegistryURL)), Token: r.text("schema.registry.bearer.auth.token"), Register: r.flag("auto.register.schemas")}
 	if o.latest && ro.Register {
 		r.fail(optLatest, "schemas that are registered on the way are the newest already", "set auto.register.schemas to false")
@@ -138,17 +140,9 @@ func (o avroOptions) register(ctx context.Context, topic string, e registered) e
 		if i == 0 {
 			strategy = o.key
 		}
-		var id int
-		var branch []byte
-		if subject := strategy.Subject(topic, s.record, i == 0); o.latest {
-			id, branch, err = o.registry.Latest(ctx, subject, registry.Schema{Text: s.text}, s.record)
-		} else {
-			id, err = o.registry.ID(ctx, subject, registry.Schema{Text: s.text})
-		}
-		if err != nil {
+		if frames[i], err = o.number(ctx, strategy.Subject(topic, s.record, i == 0), s); err != nil {
 			return err
 		}
-		frames[i] = append(registry.Header(id), branch...)
 	}
 	e.frame(frames[0], frames[1])
 	return nil

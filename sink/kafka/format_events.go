@@ -45,7 +45,7 @@ func eventSpecs() []sink.OptionSpec {
 	}
 	return []sink.OptionSpec{
 		text(optDelimiter, ".", "Stands between the parts of a topic's name."),
-		flag(optTransactions, "false", "Write which transaction a change belongs to, and messages of transactions to a topic of their own, debezium-json only."),
+		flag(optTransactions, "false", "Write which transaction a change belongs to, and messages of transactions to a topic of their own."),
 		text("debezium.topic.transaction", "transaction", "The topic of transactions, behind the prefix."),
 		flag("debezium.include.query", "false", "Write the statement into the source block, where the server logs it (binlog_rows_query_log_events, binlog_annotate_row_events)."),
 		flag("debezium.extended.headers.enabled", "false", "Add the headers __debezium.context.*, as Debezium does by default."),
@@ -74,11 +74,7 @@ func eventSpecs() []sink.OptionSpec {
 
 // eventFamilies are the options that go with debezium-json alone.
 func eventFamilies() []family {
-	var out []family
-	for _, prefix := range []string{optTransactions, "debezium.topic.transaction", optHeartbeat, "debezium.topic.heartbeat.prefix", "debezium.outbox."} {
-		out = append(out, family{prefix, "value.format debezium-json", func(f format) bool { return f.value == formatDebezium }})
-	}
-	return out
+	return []family{{"debezium.outbox.", "value.format debezium-json", func(f format) bool { return f.value == formatDebezium }}}
 }
 
 // events reads the options; o gets what is about single rows.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,39 @@ func TestAvroFormats(t *testing.T) {
 				t.Error(errs)
 			}
 		})
+	}
+}
+
+// TestAvroEvents: transactions and heartbeats are in Avro too, under the subjects of their topics.
+func TestAvroEvents(t *testing.T) {
+	for _, keys := range []string{"avro", "json"} {
+		k, r := cluster(t), srfake.New()
+		t.Cleanup(r.Close)
+		s := open(t, k, map[string]string{optValueFormat: "debezium-avro", optKeyFormat: keys, optRegistryURL: r.URL(), optTransactions: "true", optHeartbeat: "1", optTopicPrefix: "p"})
+		def := table("t", "id")
+		g := rig(t, s, 1, def)
+		write(t, g, def, insert(1)...)
+		c := &schema.Change{Kind: schema.ChangeTransactions, Transactions: []schema.Transaction{{Tx: schema.Tx{Commit: 30, CommitTime: 4_000, Rows: 1},
+			Origin: schema.TxOrigin{GTID: "a:5"}, Tables: []schema.TableRows{{Table: def.ID, Rows: 1}}}}}
+		must(t, g.Writers[0].Write(t.Context(), sink.Input{Change: c}))
+		checkpoint(t, g)
+		for topic, want := range map[string][]string{
+			"p.transaction":          {"[id:a:5] [data_collections:<nil> event_count:<nil> id:a:5 status:BEGIN ts_ms:", "[id:a:5] [data_collections:[[data_collection:s.t event_count:1]] event_count:1 id:a:5 status:END ts_ms:"},
+			"__debezium-heartbeat.p": {"[serverName:p] [ts_ms:"},
+			"p.s.t":                  {"[id:1] [after:[id:1 n:1 txt:<nil>] before:<nil> op:c "},
+		} {
+			for i, pair := range pairs(t, k, topic, len(want)) {
+				w := want[i]
+				if key, value, _ := strings.Cut(w, " "); keys == "json" {
+					w = regexp.MustCompile(`\[(\w+):(.*)\]`).ReplaceAllString(key, `{"$1":"$2"} `) + value
+					w = strings.Replace(w, `{"id":"1"}`, `{"id":1}`, 1)
+				}
+				subjects := []string{topic + "-key", topic + "-value"}
+				if got := readAvro(t, r, subjects, pair[0]) + " " + readAvro(t, r, subjects, pair[1]); !strings.HasPrefix(got, w) {
+					t.Errorf("%s, message %d: %s\nwant %s", topic, i, got, w)
+				}
+			}
+		}
 	}
 }
 

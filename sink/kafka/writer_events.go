@@ -26,7 +26,7 @@ func (w *writer) ended(ctx context.Context, c *schema.Change) error {
 	}
 	if w.transactions == nil {
 		var err error
-		if w.transactions, err = debezium.NewTransactions(f.debezium); err != nil {
+		if w.transactions, err = debezium.NewTransactions(f.eventOptions()); err != nil {
 			return err
 		}
 	}
@@ -41,7 +41,7 @@ func (w *writer) heartbeat(ctx context.Context) error {
 	if w.subtask != 0 || f.events.heartbeat == 0 || now.Sub(w.beaten) < f.events.heartbeat {
 		return nil
 	}
-	h, err := debezium.NewHeartbeats(f.debezium)
+	h, err := debezium.NewHeartbeats(f.eventOptions())
 	if err != nil {
 		return err
 	}
@@ -61,10 +61,17 @@ func (w *writer) send(ctx context.Context, name string, out *debezium.Output) er
 		return err
 	}
 	w.prepared = 0
+	f := w.sink.format()
 	records := make([]kgo.Record, len(out.Messages))
 	for i := range records {
 		r := &records[i]
-		r.Topic, r.Key, r.Value = name, bytes.Clone(out.Key(i)), bytes.Clone(out.Value(i))
+		r.Topic = name
+		if r.Key, err = f.event(ctx, name, out.Key(i), true); err != nil {
+			return err
+		}
+		if r.Value, err = f.event(ctx, name, out.Value(i), false); err != nil {
+			return err
+		}
 		r.Partition = w.sink.opts.partitioner.Partition(name, r.Key, partitions)
 		for _, h := range out.Headers(nil, i) {
 			r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Key, Value: bytes.Clone(h.Value)})
