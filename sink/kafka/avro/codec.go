@@ -63,7 +63,7 @@ type node struct {
 	nullBranch, branch byte
 	items, key         *node // of arrays and maps
 	fields             []*node
-	names              [][]byte // "name": of the fields
+	names              [][]byte // what stands before the fields: {"name": or ,"name":
 }
 
 // reader goes through JSON once.
@@ -96,7 +96,7 @@ func (r *reader) word(w string) bool {
 }
 
 func (r *reader) value(dst []byte, n *node) ([]byte, error) {
-	if r.word("null") {
+	if r.at < len(r.in) && r.in[r.at] == 'n' && r.word("null") {
 		if !n.optional {
 			return dst, r.fail("null where a value must be")
 		}
@@ -267,14 +267,15 @@ func (r *reader) bytes(dst []byte) ([]byte, error) {
 
 // record takes an object with the members of a record.
 func (r *reader) record(dst []byte, n *node) (_ []byte, err error) {
-	if !r.next('{') {
+	if len(n.fields) == 0 && !r.next('{') {
 		return dst, r.fail("no object")
 	}
 	for i, f := range n.fields {
-		if i > 0 && !r.next(',') || !bytes.HasPrefix(r.in[r.at:], n.names[i]) {
-			return dst, r.fail(fmt.Sprintf("no member %s", n.names[i]))
+		name := n.names[i]
+		if !bytes.HasPrefix(r.in[r.at:], name) {
+			return dst, r.fail(fmt.Sprintf("no member %s", name))
 		}
-		r.at += len(n.names[i])
+		r.at += len(name)
 		if dst, err = r.value(dst, f); err != nil {
 			return dst, err
 		}

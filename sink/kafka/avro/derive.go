@@ -241,7 +241,8 @@ func (d *deriver) record(n *node, c *connect) error {
 			return err
 		}
 		n.fields = append(n.fields, f)
-		n.names = append(n.names, append(javatext.Jackson.Append(nil, c.Fields[i].Field), ':'))
+		before := []byte{"{,"[min(i, 1)]}
+		n.names = append(n.names, append(javatext.Jackson.Append(before, c.Fields[i].Field), ':'))
 	}
 	d.namespace = outer
 	d.records[name] = record{c.Fields, n}
