@@ -49,8 +49,10 @@ func testKafka(t *testing.T, url string, config workload.Config) {
 		t.Fatal(err)
 	}
 	name := fmt.Sprintf("%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano())
+	// Not the table without a key: its snapshot begins anew when it is cut off.
+	tables := []string{w.Table("accounts"), w.Table("ledger"), w.Table("documents")}
 	p := newPipeline(t, name, url, func(p *process.Pipeline) {
-		p.Kafka = address
+		p.Kafka, p.Tables = address, strings.Join(tables, ", ")
 		p.Settings["parallelism"] = "2"
 	})
 	changes := int64(0)
@@ -74,7 +76,7 @@ func testKafka(t *testing.T, url string, config workload.Config) {
 	}
 	catchUp(t, p)
 	source := sourceOf(t, p)
-	for _, table := range w.Tables() {
+	for _, table := range tables {
 		m, err := readers.CompareMessages(t.Context(), source, table, address, p.Topic(table), time.Time{})
 		if err != nil {
 			t.Fatal(err)

@@ -80,6 +80,9 @@ func (v *victim) next(k int) plan {
 		p.point = v.points[(k/2+v.offset)%len(v.points)]
 		p.nth = 1 + v.rng.IntN(2)
 		p.after = 8 * time.Second // points of the snapshot are not reached once it is over
+		if len(v.ordeals) > 0 {
+			p.after *= 2 // a checkpoint waits for a broker that is restarted
+		}
 	}
 	return p
 }

@@ -14,11 +14,19 @@ type Messages struct {
 	Changelog
 	// Tombstones counts messages without a value, Reads those of the snapshot.
 	Tombstones, Reads int
+	// Again counts rows of a table without a key that the snapshot wrote more than once:
+	// such a snapshot is read in one piece, so it begins anew when it is cut off, and what
+	// a topic has can't be taken back. They are no part of Doubled.
+	Again int
 }
 
 // String says it in one line.
 func (m Messages) String() string {
-	return fmt.Sprintf("%s, %d of the snapshot, %d tombstones", m.Changelog, m.Reads, m.Tombstones)
+	text := fmt.Sprintf("%s, %d of the snapshot, %d tombstones", m.Changelog, m.Reads, m.Tombstones)
+	if m.Again > 0 {
+		text += fmt.Sprintf(", %d READ AGAIN by a snapshot without a key that was cut off", m.Again)
+	}
+	return text
 }
 
 // event is one message of a key.
@@ -154,11 +162,25 @@ func (f *topicFold) event(key string, m Message, e *envelope) error {
 		}
 	}
 	if !f.c.keyed {
-		f.c.target(ev.row)
+		f.keyless(e.Op, ev.row)
 		return nil
 	}
 	f.histories[key] = append(f.histories[key], ev)
 	return nil
+}
+
+// keyless takes a row of a table without a key, whose rows are all different.
+func (f *topicFold) keyless(op string, row []Text) {
+	if op == "r" {
+		_, sum := f.c.identify(row)
+		id := "r" + string(sum[:])
+		if f.places[id] {
+			f.out.Again++
+			return
+		}
+		f.places[id] = true
+	}
+	f.c.target(row)
 }
 
 // fold checks one key's history, which is in the order of its partition, and hands its

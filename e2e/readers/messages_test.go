@@ -123,3 +123,30 @@ func TestConsumerLines(t *testing.T) {
 		t.Error(ok, err)
 	}
 }
+
+// TestFoldKeyless: a table without a key may be read again from its beginning, but no
+// change may come again.
+func TestFoldKeyless(t *testing.T) {
+	columns := []column{{name: "id"}, {name: "version"}, {name: "body"}}
+	for messages, want := range map[string]string{
+		"r 1 1 a|r 1 1 a|c 2 1 x": "0 0 0 1",
+		"r 1 1 a|c 2 1 x|c 2 1 x": "0 1 0 0",
+		"r 1 1 a|c 1 1 a|c 2 1 x": "0 1 0 0",
+		"r 1 1 a":                 "1 0 0 0",
+	} {
+		f := newTopicFold("t", columns, time.Time{})
+		for i, text := range strings.Split(messages, "|") {
+			m := messageOf(text, i+1)
+			m.Key = nil
+			if err := f.message(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.finish(t.Context(), rowsOf{{"1", "1", "a"}, {"2", "1", "x"}}, "t"); err != nil {
+			t.Fatal(err)
+		}
+		if m := f.out; fmt.Sprint(m.Missing, m.Extra, m.Broken, m.Again) != want {
+			t.Errorf("%s: %s, want %s", messages, m, want)
+		}
+	}
+}
