@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/source"
 	"github.com/freshet-cdc/freshet/source/kafka/format"
 	"github.com/freshet-cdc/freshet/source/kafka/split"
@@ -36,6 +38,8 @@ type reader struct {
 	waited  int   // records since it came
 	bytes   int64
 	newest  time.Time // the time of the newest record
+	message format.Message
+	saved   map[*schema.Table]json.RawMessage // definitions as checkpoints hold them
 
 	shared shared
 }
@@ -186,7 +190,8 @@ func (r *reader) record(ctx context.Context, k split.Key, rec *kgo.Record) error
 	if r.src.cfg.properties.committed && rec.Attrs.IsTransactional() {
 		r.splits.Begin(k, rec.ProducerID)
 	}
-	if err := r.decoder.Decode(ctx, message(rec, position)); err != nil {
+	r.message = message(rec, position)
+	if err := r.decoder.Decode(ctx, &r.message); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -14,31 +14,51 @@ const stateVersion = 1
 
 // readerState is what a checkpoint holds of a reader, as JSON.
 type readerState struct {
-	Version int             `json:"version"`
-	Splits  []split.Split   `json:"splits"`
-	Tables  []*schema.Table `json:"tables"`
+	Version int               `json:"version"`
+	Splits  []split.Split     `json:"splits"`
+	Tables  []json.RawMessage `json:"tables"`
 }
 
 // state returns the state at this point of the log.
 func (r *reader) state() ([]byte, error) {
-	return json.Marshal(readerState{Version: stateVersion, Splits: r.splits.All(), Tables: r.set.Definitions()})
+	s := readerState{Version: stateVersion, Splits: r.splits.All()}
+	saved := map[*schema.Table]json.RawMessage{}
+	for _, def := range r.set.Definitions() {
+		text := r.saved[def]
+		if text == nil {
+			var err error
+			if text, err = json.Marshal(def); err != nil {
+				return nil, err
+			}
+		}
+		saved[def] = text
+		s.Tables = append(s.Tables, text)
+	}
+	r.saved = saved
+	return json.Marshal(s)
 }
 
 // decodeState reads what state returned.
-func decodeState(data []byte) (*readerState, error) {
+func decodeState(data []byte) ([]split.Split, []*schema.Table, error) {
 	var s readerState
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrState, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrState, err)
 	}
 	if s.Version != stateVersion {
-		return nil, fmt.Errorf("%w: it has version %d (use the version of freshet that wrote it)", ErrState, s.Version)
+		return nil, nil, fmt.Errorf("%w: it has version %d (use the version of freshet that wrote it)", ErrState, s.Version)
 	}
-	for _, t := range s.Tables {
-		if t == nil || t.ID.IsZero() {
-			return nil, fmt.Errorf("%w: it has a table without a name", ErrState)
+	var tables []*schema.Table
+	for _, text := range s.Tables {
+		def := new(schema.Table)
+		if err := json.Unmarshal(text, def); err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", ErrState, err)
 		}
+		if def.ID.IsZero() {
+			return nil, nil, fmt.Errorf("%w: it has a table without a name", ErrState)
+		}
+		tables = append(tables, def)
 	}
-	return &s, nil
+	return s.Splits, tables, nil
 }
 
 // begin sets the splits: those of the checkpoint, or those of a pipeline that begins.
@@ -50,14 +70,12 @@ func (r *reader) begin(ctx context.Context, c *cluster) error {
 	var splits []split.Split
 	var tables []*schema.Table
 	if r.rc.Restored && len(r.rc.State) > 0 {
-		s, err := decodeState(r.rc.State)
-		if err != nil {
+		if splits, tables, err = decodeState(r.rc.State); err != nil {
 			return err
 		}
-		if splits, err = r.resume(ctx, c, all, s.Splits); err != nil {
+		if splits, err = r.resume(ctx, c, all, splits); err != nil {
 			return err
 		}
-		tables = s.Tables
 	} else if splits, err = c.first(ctx, all); err != nil {
 		return err
 	}

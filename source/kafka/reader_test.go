@@ -499,7 +499,7 @@ func TestCheckAndDiscover(t *testing.T) {
 
 func TestState(t *testing.T) {
 	for _, bad := range []string{"", "{", `{"version":2}`, `{"version":1,"tables":[null]}`} {
-		if _, err := decodeState([]byte(bad)); !errors.Is(err, ErrState) {
+		if _, _, err := decodeState([]byte(bad)); !errors.Is(err, ErrState) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

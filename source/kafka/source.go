@@ -2,8 +2,10 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -43,7 +45,7 @@ func (s *Source) Check(ctx context.Context) []error {
 }
 
 // Discover implements source.Source: it looks at the first and the last records of each
-// partition. Rows counts the records of a topic that holds one table.
+// partition. A table all of whose messages lie between them is found when the reader meets it.
 func (s *Source) Discover(ctx context.Context) ([]source.Table, error) {
 	cl, err := s.connect(ctx)
 	if err != nil {
@@ -59,12 +61,6 @@ func (s *Source) Discover(ctx context.Context) ([]source.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := s.tables(source.Needs{Before: true, KeylessUpdates: true, ResolvesUnchanged: true}, nil, discard)
-	defer set.Release()
-	decoder, err := format.New(s.cfg.format, set)
-	if err != nil {
-		return nil, err
-	}
 	var first, last []split.Split
 	for _, p := range all {
 		b := known[0][p.Key]
@@ -72,12 +68,32 @@ func (s *Source) Discover(ctx context.Context) ([]source.Table, error) {
 		first = append(first, split.Split{Key: p.Key, Next: b.Start, Stop: middle})
 		last = append(last, split.Split{Key: p.Key, Next: max(middle, b.End-sampleLast), Stop: b.End})
 	}
-	for _, sample := range [][]split.Split{first, last} {
-		if err := s.scan(ctx, sample, func(m *format.Message, _ int64) error { return decoder.Decode(ctx, m) }); err != nil {
-			return nil, err
+	defs, err1 := s.sample(ctx, first, nil)
+	defs, err2 := s.sample(ctx, last, defs)
+	if err := errors.Join(err1, err2); err != nil && (len(defs) == 0 || !errors.Is(err, ErrDecode)) {
+		return nil, err
+	} else if err != nil {
+		// The pipeline may begin behind the record, or have passed it; where it has not, the reader fails.
+		s.logger.Warn("a record was met that can't be decoded; tables behind it may not be known yet", "error", err)
+	}
+	return s.found(defs)
+}
+
+// sample reads splits into definitions, beginning with those that are known.
+func (s *Source) sample(ctx context.Context, splits []split.Split, known []*schema.Table) ([]*schema.Table, error) {
+	set := s.tables(source.Needs{Before: true, KeylessUpdates: true, ResolvesUnchanged: true}, nil, discard)
+	defer set.Release()
+	for _, def := range known {
+		if err := set.Restore(def, 0); err != nil {
+			return known, err
 		}
 	}
-	return s.found(set)
+	decoder, err := format.New(s.cfg.format, set)
+	if err != nil {
+		return known, err
+	}
+	err = s.scan(ctx, splits, func(m *format.Message, _ int64) error { return decoder.Decode(ctx, m) })
+	return set.Definitions(), err
 }
 
 func discard(e source.Element) error {
@@ -87,34 +103,24 @@ func discard(e source.Element) error {
 	return nil
 }
 
-// found returns the tables of a set, and those that the user has defined.
-func (s *Source) found(set *table.Set) ([]source.Table, error) {
-	var out []source.Table
-	for _, def := range set.Definitions() {
-		out = append(out, source.Table{Schema: def, Rows: -1, Bytes: -1, Notes: notes(def)})
-	}
+// found returns tables, and those that the user has defined.
+func (s *Source) found(defs []*schema.Table) ([]source.Table, error) {
 	for _, def := range s.cfg.given.Named() {
-		if set.Get(def.ID) == nil && s.cfg.match(def.ID) {
-			out = append(out, source.Table{Schema: def, Rows: -1, Bytes: -1, Notes: notes(def)})
+		if s.cfg.match(def.ID) && !slices.ContainsFunc(defs, func(o *schema.Table) bool { return o.ID == def.ID }) {
+			defs = append(defs, def)
 		}
+	}
+	var out []source.Table
+	for _, def := range defs {
+		out = append(out, source.Table{Schema: def, Rows: -1, Bytes: -1, Notes: notes(def)})
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%w: they are empty, or tables selects none of theirs (the option schema names tables before their first message)", ErrNoTables)
 	}
 	slices.SortFunc(out, func(a, b source.Table) int {
-		return compareText(a.Schema.ID.String(), b.Schema.ID.String())
+		return strings.Compare(a.Schema.ID.String(), b.Schema.ID.String())
 	})
 	return out, nil
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // notes are limits that apply to a table.
@@ -197,6 +203,7 @@ func (s *Source) scan(ctx context.Context, splits []split.Split, fn func(m *form
 
 func scanned(fetches kgo.Fetches, set *split.Set, fn func(m *format.Message, offset int64) error) error {
 	var err error
+	var m format.Message
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		k := split.Key{Topic: p.Topic, Partition: p.Partition}
 		for _, r := range p.Records {
@@ -208,7 +215,8 @@ func scanned(fetches kgo.Fetches, set *split.Set, fn func(m *format.Message, off
 			if position, use, err = set.Record(k, r.Offset); !use || err != nil || r.Attrs.IsControl() {
 				continue
 			}
-			if err = fn(message(r, position), r.Offset); err != nil {
+			m = message(r, position)
+			if err = fn(&m, r.Offset); err != nil {
 				err = &RecordError{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Err: err}
 			}
 		}
@@ -218,6 +226,6 @@ func scanned(fetches kgo.Fetches, set *split.Set, fn func(m *format.Message, off
 }
 
 // message is a record as decoders take it.
-func message(r *kgo.Record, position uint64) *format.Message {
-	return &format.Message{Topic: r.Topic, Partition: r.Partition, Time: r.Timestamp.UnixMicro(), Position: position, Key: r.Key, Value: r.Value}
+func message(r *kgo.Record, position uint64) format.Message {
+	return format.Message{Topic: r.Topic, Partition: r.Partition, Time: r.Timestamp.UnixMicro(), Position: position, Key: r.Key, Value: r.Value}
 }

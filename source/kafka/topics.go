@@ -135,8 +135,8 @@ func gather(all []partition, start, end, at kadm.ListedOffsets, committed kadm.O
 			if !ok {
 				return nil, fmt.Errorf("%s: %w: its leader is not known", p.Key, ErrConnect)
 			}
-			if o.Err != nil {
-				return nil, topicError(p.Topic, o.Err)
+			if o.Err != nil { // a topic that is listed is there: a leader may not know it yet
+				return nil, fmt.Errorf("%s: %w: %w", p.Key, ErrConnect, o.Err)
 			}
 			*l.to = o.Offset
 		}

@@ -137,7 +137,9 @@ func (t *Table) Flush() error {
 		b.Before = t.before.NewRecordBatch()
 	}
 	b.Ops, b.Positions, b.Ordinals, b.Txs, b.Unchanged = t.batch.ops, t.batch.positions, t.batch.ordinals, t.batch.txs, t.batch.unchanged
-	t.batch = batch{}
+	t.batch = batch{} // the slices have gone with the batch; the next one will have as many rows
+	n := len(b.Ops)
+	t.batch.ops, t.batch.positions, t.batch.ordinals, t.batch.txs = make([]schema.Op, 0, n), make([]uint64, 0, n), make([]uint32, 0, n), make([]schema.Tx, 0, n)
 	return t.set.cfg.Emit(source.Element{Batch: b})
 }
 
