@@ -169,17 +169,16 @@ func (f *topicFold) event(key string, m Message, e *envelope) error {
 	return nil
 }
 
-// keyless takes a row of a table without a key, whose rows are all different.
+// keyless takes a row of a table without a key, whose rows are all different. A snapshot
+// that begins anew also reads what has come as a change by then.
 func (f *topicFold) keyless(op string, row []Text) {
-	if op == "r" {
-		_, sum := f.c.identify(row)
-		id := "r" + string(sum[:])
-		if f.places[id] {
-			f.out.Again++
-			return
-		}
-		f.places[id] = true
+	_, sum := f.c.identify(row)
+	id := string(sum[:])
+	if op == "r" && f.places[id] {
+		f.out.Again++
+		return
 	}
+	f.places[id] = true
 	f.c.target(row)
 }
 

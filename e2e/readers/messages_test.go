@@ -130,6 +130,7 @@ func TestFoldKeyless(t *testing.T) {
 	columns := []column{{name: "id"}, {name: "version"}, {name: "body"}}
 	for messages, want := range map[string]string{
 		"r 1 1 a|r 1 1 a|c 2 1 x": "0 0 0 1",
+		"c 2 1 x|r 1 1 a|r 2 1 x": "0 0 0 1",
 		"r 1 1 a|c 2 1 x|c 2 1 x": "0 1 0 0",
 		"r 1 1 a|c 1 1 a|c 2 1 x": "0 1 0 0",
 		"r 1 1 a":                 "1 0 0 0",
