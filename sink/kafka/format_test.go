@@ -17,6 +17,7 @@ import (
 
 	"github.com/freshet-cdc/freshet/schema"
 	"github.com/freshet-cdc/freshet/sink"
+	"github.com/freshet-cdc/freshet/sink/kafka/debezium"
 	"github.com/freshet-cdc/freshet/sink/kafka/registry"
 )
 
@@ -196,6 +197,22 @@ func TestRegistryRefuses(t *testing.T) {
 	permanent := slices.ContainsFunc(Permanent(), func(p error) bool { return errors.Is(err, p) })
 	if refused := (*registry.Error)(nil); !errors.As(err, &refused) || !permanent || refused.Version != 2 || !slices.Equal(refused.Fields, []string{"n"}) || refused.Subject != "s.t-key" {
 		t.Errorf("permanent %v: %v", permanent, err)
+	}
+}
+
+// TestUniqueKeyInCSV: a table whose key is a unique index has it in CSV too.
+func TestUniqueKeyInCSV(t *testing.T) {
+	s := open(t, brokers{addresses: []string{"localhost:1"}}, map[string]string{optKeyFormat: "csv"})
+	f := s.format()
+	f.events.single = true
+	def := table("t")
+	def.UniqueKey = []string{"n", "id"}
+	e, err := f.encoder(def, "s.t")
+	must(t, err)
+	var out output
+	must(t, e.Append(&out, batch(t, memory.DefaultAllocator, def, 1, row{schema.OpInsert, 1, 10, ""}), nil, debezium.Origin{}, 0))
+	if got := string(out.Key(0)); got != "s.t,10,1" {
+		t.Errorf("the key is %s", got)
 	}
 }
 

@@ -66,6 +66,9 @@ func TestID(t *testing.T) {
 	if ids[0] != ids[1] || ids[0] == ids[2] || posts.Load() != 2 {
 		t.Errorf("%v after %d requests", ids, posts.Load())
 	}
+	if id, err := c.ID(t.Context(), "u-value", registry.Schema{Text: text}); err != nil || id != ids[0] || !r.SubjectExists("u-value") {
+		t.Errorf("another subject: %d, %v", id, err)
+	}
 	again := client(t, registry.Options{URLs: []string{r.URL()}})
 	if id, err := again.ID(t.Context(), "t-value", registry.Schema{Text: text}); err != nil || id != ids[0] {
 		t.Errorf("%d, %v", id, err)
