@@ -58,6 +58,7 @@ func testKafka(t *testing.T, url string, config workload.Config) {
 	changes := int64(0)
 	for _, point := range []string{"kafka-prepared:3", "kafka-commit:3"} {
 		run := start(t, p, "FRESHET_CRASH_AT="+point)
+		deadline := time.After(runTimeout)
 		for ended := false; !ended; { // it needs something to commit
 			changes += 200
 			if _, err := w.Run(t.Context(), changes); err != nil {
@@ -66,8 +67,9 @@ func testKafka(t *testing.T, url string, config workload.Config) {
 			select {
 			case <-run.Done():
 				ended = true
+			case <-deadline:
+				t.Fatalf("%s was not reached within %s:\n%s", point, runTimeout, run.Output())
 			case <-time.After(50 * time.Millisecond):
-			case <-time.After(runTimeout):
 			}
 		}
 		if r := run.Wait(); r.Code >= 0 {
