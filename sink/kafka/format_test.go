@@ -1,10 +1,15 @@
 package kafka
 
 import (
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -213,6 +218,32 @@ func TestUniqueKeyInCSV(t *testing.T) {
 	must(t, e.Append(&out, batch(t, memory.DefaultAllocator, def, 1, row{schema.OpInsert, 1, 10, ""}), nil, debezium.Origin{}, 0))
 	if got := string(out.Key(0)); got != "s.t,10,1" {
 		t.Errorf("the key is %s", got)
+	}
+}
+
+// TestRegistryOptions: account and certificate reach the registry.
+func TestRegistryOptions(t *testing.T) {
+	server := httptest.NewUnstartedServer(srfake.NewRegistry(srfake.WithAuth("Basic dTpwOnc=")).Handler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	trust := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	file := filepath.Join(t.TempDir(), "trust.pem")
+	must(t, os.WriteFile(file, []byte(trust), 0o600))
+	for _, c := range []struct {
+		user, key, value string
+		ok               bool
+	}{
+		{"u:p:w", "schema.registry.ssl.truststore.certificates", trust, true},
+		{"u:p:w", "schema.registry.ssl.truststore.location", file, true},
+		{"u:hush", "schema.registry.ssl.truststore.location", file, false},
+		{"u:p:w", optKeyFormat, "json", false},
+	} {
+		s := open(t, brokers{addresses: []string{"localhost:1"}}, map[string]string{optValueFormat: "avro", optRegistryURL: server.URL, optUserInfo: c.user, c.key: c.value})
+		err := s.opts.format.avro.registry.Check(t.Context())
+		if (err == nil) != c.ok || err != nil && strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s, %s: %v", c.user, c.key, err)
+		}
 	}
 }
 
