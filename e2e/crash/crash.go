@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -49,8 +50,11 @@ func crash(ctx context.Context, c config) (result, error) {
 	gate := &workload.Gate{}
 	load := db.workload(c.server)
 	load.Seed, load.Accounts, load.Documents, load.Events, load.Pace = c.seed, 4000, 20_000, 20_000, gate.Pace
-	if sinks[c.sink].firstEvents > 0 {
-		load.Events = sinks[c.sink].firstEvents
+	if kind := sinks[c.sink]; kind.steady > 0 {
+		load.Events = kind.firstEvents
+		load.Pace = func(ctx context.Context, changes int64) error {
+			return errors.Join(gate.Pace(ctx, changes), wait(ctx, kind.steady))
+		}
 	}
 	w, err := workload.New(db.url, load)
 	if err != nil {
@@ -167,6 +171,9 @@ type sinkKind struct {
 	// firstEvents is how many rows the table without a key has at the beginning, 0 for as
 	// many as usual.
 	firstEvents int
+	// steady is how long a writer waits between transactions, so that several checkpoints
+	// have something to commit.
+	steady time.Duration
 	// check compares a pipeline's target with the source, and adds what it finds to r.
 	check func(ctx context.Context, v *victim, db *database, w *workload.Workload, r *result) error
 }
@@ -174,9 +181,9 @@ type sinkKind struct {
 // sinks are the sinks by their name on the command line.
 var sinks = map[string]sinkKind{
 	"iceberg": {victims: icebergVictims, check: check},
-	// A snapshot of a table without a key that is cut off begins anew; messages can't be
-	// taken back, so it is over before the first kill.
-	"kafka": {victims: kafkaVictims, check: checkTopics, firstEvents: 1},
+	// A snapshot of a table without a key that is cut off begins anew, and messages can't be
+	// taken back: it has little to read.
+	"kafka": {victims: kafkaVictims, check: checkTopics, firstEvents: 1, steady: 40 * time.Millisecond},
 }
 
 func icebergVictims(config, *database) []*victim {

@@ -35,3 +35,25 @@ func TestCrash(t *testing.T) {
 		}
 	}
 }
+
+// TestCrashKafka is crash.sh into Kafka in the size of the tier.
+func TestCrashKafka(t *testing.T) {
+	servers.Require(t)
+	c := config{sink: "kafka", kills: 15, seed: 21, changes: 6000}
+	if servers.Full() {
+		c.kills, c.changes = 150, 100_000
+	}
+	for _, source := range []string{"postgres", "mysql"} {
+		t.Run(source, func(t *testing.T) {
+			c := c
+			c.source, c.server, c.dir = source, kinds[source].versions[0], t.TempDir()
+			r, err := crash(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.kills != c.kills || r.changes < c.changes || r.lost+r.doubled+r.broken > 0 {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}

@@ -33,7 +33,7 @@ func (d *disturber) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(500*time.Millisecond + time.Duration(d.rng.Int64N(int64(3*time.Second)))):
+		case <-time.After(d.rest()):
 		}
 		var err error
 		kinds := 3
@@ -55,6 +55,16 @@ func (d *disturber) run(ctx context.Context) error {
 			return fmt.Errorf("disturb the server: %w", err)
 		}
 	}
+}
+
+// rest is how long nothing is disturbed. A broker needs seconds to come back, and work
+// is to be done in between.
+func (d *disturber) rest() time.Duration {
+	random := time.Duration(d.rng.Int64N(int64(3 * time.Second)))
+	if d.database.broker != nil {
+		return 3*time.Second + 2*random
+	}
+	return 500*time.Millisecond + random
 }
 
 // cutWithin ends every connection after a random number of bytes, most likely in
