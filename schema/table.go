@@ -27,6 +27,9 @@ type Column struct {
 	Comment  string
 	// Default is the default expression as the server prints it, nil for none.
 	Default *string
+	// DefaultIsExpression says that Default is no literal but is computed for each row,
+	// where the server tells the two apart by more than the text (MySQL, MariaDB).
+	DefaultIsExpression bool
 	// Source is the column's type at its database.
 	Source SourceType
 	// Ordinal identifies the column at its source across renames (PostgreSQL's

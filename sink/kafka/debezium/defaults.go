@@ -28,6 +28,9 @@ func (o *Options) defaultOf(c schema.Column, m mapping) []byte {
 		return nil
 	} else {
 		call = strings.HasPrefix(strings.ToUpper(text), "CURRENT_TIMESTAMP")
+		if c.DefaultIsExpression && !call {
+			return nil
+		}
 	}
 	if call {
 		return []byte(m.zero)

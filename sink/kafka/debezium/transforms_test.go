@@ -151,3 +151,20 @@ func TestHeartbeats(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestExpressionDefault: what is computed for each row is no default of the schema.
+func TestExpressionDefault(t *testing.T) {
+	text := "uuid()"
+	c := schema.Column{Type: schema.Varchar(40), Default: &text, Source: schema.SourceType{Name: "varchar", Length: 40, Scale: -1}}
+	o := Options{Connector: MySQL}.withDefaults()
+	m, _, err := o.describe(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(o.defaultOf(c, m)); got != `"uuid()"` {
+		t.Errorf("a literal: %s", got)
+	}
+	if c.DefaultIsExpression = true; o.defaultOf(c, m) != nil {
+		t.Error("an expression has become a literal")
+	}
+}

@@ -66,7 +66,7 @@ func ListType(kind string, labels []string) string {
 // type or a character set that is not known.
 func Column(d Definition, o Options) (schema.Column, error) {
 	c := schema.Column{
-		Name: d.Name, Nullable: d.Nullable, Comment: d.Comment, Default: d.Default,
+		Name: d.Name, Nullable: d.Nullable, Comment: d.Comment, Default: d.Default, DefaultIsExpression: d.DefaultIsExpression,
 		Source: schema.SourceType{Name: d.ColumnType, Length: -1, Scale: -1, Modifier: -1, Charset: d.Charset},
 	}
 	t, err := parseColumnType(d.ColumnType)
