@@ -116,8 +116,12 @@ func (v *victim) endure(k int) (plan, bool) {
 // again says that it could not start since its server was away.
 func (v *victim) pause(ctx context.Context, p *process.Process, plan plan) (again bool, err error) {
 	launched := time.Now()
-	if err := wait(ctx, plan.after); err != nil {
-		return false, err
+	select {
+	case <-p.Done():
+		return v.endedByItself(p, launched)
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-time.After(plan.after):
 	}
 	p.Signal(syscall.SIGSTOP)
 	var twin *process.Process
@@ -150,12 +154,22 @@ func (v *victim) pause(ctx context.Context, p *process.Process, plan plan) (agai
 		}
 	}
 	if r := p.Wait(); err == nil && twin == nil && r.Code >= 0 {
-		if v.disturber.disturbedStart(launched) || v.disturber.disturbedStart(woken) {
-			return true, nil
-		}
-		return false, fmt.Errorf("behind a pause it ended by itself with exit code %d:\n%s", r.Code, r.Tail(40))
+		return v.endedByItself(p, launched, woken)
 	}
 	return false, err
+}
+
+// endedByItself says whether a process that did not wait to be killed is started again:
+// its server was away at one of these times.
+func (v *victim) endedByItself(p *process.Process, times ...time.Time) (again bool, err error) {
+	r := p.Wait()
+	for _, at := range times {
+		again = again || v.disturber.disturbedStart(at)
+	}
+	if again && r.Code > 0 {
+		return true, nil
+	}
+	return false, fmt.Errorf("beside a pause it ended by itself with exit code %d:\n%s", r.Code, r.Tail(40))
 }
 
 // writeTwin writes the document of the process that takes a stopped one's place.
