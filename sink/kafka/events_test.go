@@ -85,7 +85,7 @@ func testEvents(t *testing.T, k brokers) {
 // TestEventOptions: options that mean nothing together, or at all, are errors.
 func TestEventOptions(t *testing.T) {
 	for _, c := range []struct{ key, value, format, want string }{
-		{optTransactions, "true", formatDebeziumAvro, "no effect"},
+		{optOutbox, "s.box", formatDebeziumAvro, "no effect"},
 		{optOutbox, "s.box", formatJSON, "no effect"},
 		{optRoute, "(", formatDebezium, "missing closing"},
 		{optTimezone, "Mars/Olympus", formatDebezium, "Mars/Olympus"},
