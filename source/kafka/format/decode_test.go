@@ -140,7 +140,8 @@ func TestTombstones(t *testing.T) {
 	// Behind its delete it says nothing, alone it deletes, before any row it has nothing to delete.
 	checkLines(t, decodeText(t, loose, "", all, "x", event{0, `{"id":5}`, ""}, create, del, event{0, `{"id":1}`, ""}, event{0, `{"id":7}`, "null"}, event{0, `{"id":8}`, ""}),
 		append(begin, "d public.t id=1 v=x", "d public.t id=7 v=(null)", "d public.t id=8 v=(null)")...)
-	// One of another partition is no echo of the delete.
+	// One of another key is no echo of the delete, nor is one of another partition.
+	checkLines(t, decodeText(t, loose, "", all, "x", create, del, event{0, `{"id":2}`, ""}), append(begin, "d public.t id=1 v=x", "d public.t id=2 v=(null)")...)
 	checkLines(t, decodeText(t, loose, "", all, "x", create, del, event{1, `{"id":1}`, ""}), append(begin, "d public.t id=1 v=x", "d public.t id=1 v=(null)")...)
 	several := []event{create, {0, `{"id":9}`, other}, {0, `{"id":1}`, ""}}
 	lines := decodeText(t, loose, "", all, "x", several...)
