@@ -36,11 +36,11 @@ func (d *disturber) run(ctx context.Context) error {
 		case <-time.After(d.rest()):
 		}
 		var err error
-		kinds := 3
+		kind := n % 3
 		if d.database.broker != nil {
-			kinds = 4
+			kind = (n + 3) % 4 // the broker first
 		}
-		switch n % kinds {
+		switch kind {
 		case 0:
 			err = d.cutWithin(ctx)
 		case 1:
