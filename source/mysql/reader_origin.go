@@ -114,18 +114,12 @@ func (r *reader) allRead(t *tableState) bool {
 
 // exhausted reports whether no row of a table's snapshot is left to go out.
 func (r *reader) exhausted(t *tableState) bool {
-	switch {
-	case t.win.Phase() == window.Done || t.dropped:
-		return true
-	case !r.allRead(t):
-		return false
-	}
-	for id, owner := range r.owner {
+	for id, owner := range r.owner { // a table is done before its last chunk has gone out
 		if c := r.read[id]; owner == t && (c == nil || len(c.Records) > 0) {
 			return false
 		}
 	}
-	return true
+	return t.win.Phase() == window.Done || t.dropped || r.allRead(t)
 }
 
 // filesNow names the file that the tail stands in.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +19,9 @@ import (
 	"github.com/freshet-cdc/freshet/sink/kafka/debezium"
 	"github.com/freshet-cdc/freshet/source"
 )
+
+// lineages makes readers different replicas of a server.
+var lineages atomic.Int64
 
 // server is a database to run a case on.
 type server interface {
@@ -132,7 +137,7 @@ func follow(ctx context.Context, t *testing.T, c debeziumCase, s server, src sou
 		return l, err
 	}
 	defer store.Close()
-	rc := source.Context{Pipeline: "test", Lineage: "test", Needs: source.Needs{Before: true, KeylessUpdates: true, ResolvesUnchanged: c.properties["post.processors"] == "", Reset: true, Origin: true, Events: true, Transactions: c.properties["provide.transaction.metadata"] == "true"}}
+	rc := source.Context{Pipeline: "test", Lineage: fmt.Sprintf("%s %d %d", t.Name(), os.Getpid(), lineages.Add(1)), Needs: source.Needs{Before: true, KeylessUpdates: true, ResolvesUnchanged: c.properties["post.processors"] == "", Reset: true, Origin: true, Events: true, Transactions: c.properties["provide.transaction.metadata"] == "true"}}
 	rc.Store = func() (state.Store, error) { return store, nil }
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
