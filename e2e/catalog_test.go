@@ -37,9 +37,9 @@ func TestCatalogOnPostgres(t *testing.T) {
 	verified(t, p)
 	run := start(t, p)
 	for _, away := range []time.Duration{0, 4 * time.Second} {
-		before := manifestLists(p)
+		since := time.Now()
 		change()
-		eventually(t, "a commit", runTimeout, func() bool { return manifestLists(p) > before })
+		committed(t, p, "a commit", since)
 		if err := catalog.Kill(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ func says(t *testing.T, run *process.Process, words ...string) {
 // them does not do: those of a failed attempt are removed.
 func committed(t *testing.T, p process.Pipeline, what string, since time.Time) {
 	t.Helper()
-	eventually(t, what, time.Minute, func() bool {
+	eventually(t, what, runTimeout, func() bool {
 		found := false
 		filepath.WalkDir(filepath.Join(p.Dir, "warehouse"), func(path string, d fs.DirEntry, err error) error {
 			if err == nil && strings.HasPrefix(d.Name(), "snap-") {
@@ -107,7 +107,7 @@ func TestFaultLoginRefused(t *testing.T) {
 			role := "capture_" + c.name
 			p := newRole(t, admin, "fault-login-"+c.name, base, role)
 			run := start(t, p)
-			eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+			eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 			if c.name == "connect" { // the owner of nothing, with no grant of its own
 				execute(t, admin, "DO $$ BEGIN EXECUTE 'REVOKE ALL ON DATABASE ' || current_database() || ' FROM "+role+"'; END $$")
 				execute(t, admin, c.sql)
@@ -127,7 +127,7 @@ func TestFaultTooManyConnections(t *testing.T) {
 	admin, change := orders(t, pg.URL)
 	p := newRole(t, admin, "fault-connections", pg.URL, "capture")
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	execute(t, admin, "CREATE ROLE crowd LOGIN PASSWORD 'crowd'")
 	var hogs []*pgx.Conn
 	eventually(t, "too many connections", failTimeout, func() bool {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/freshet-cdc/freshet/e2e/process"
 	"github.com/freshet-cdc/freshet/source/mysql/mysqltest"
@@ -19,7 +18,7 @@ func TestFaultMySQLPurged(t *testing.T) {
 			t.Helper()
 			db.Exec("FLUSH BINARY LOGS")
 			// MariaDB keeps files for a moment in which it might recover from them.
-			eventually(t, "the server keeps its newest file alone", 30*time.Second, func() bool {
+			eventually(t, "the server keeps its newest file alone", runTimeout, func() bool {
 				db.Exec("PURGE BINARY LOGS TO '" + newestBinlog(db.Session) + "'")
 				return len(db.Query("SHOW BINARY LOGS")) == 1
 			})
@@ -114,12 +113,12 @@ func TestFaultMySQLServerID(t *testing.T) {
 			p := newPipeline(t, name, db.URL(), func(p *process.Pipeline) { p.Source["server-id"] = "47110815" })
 			pipelines = append(pipelines, p)
 			runs = append(runs, start(t, p))
-			eventually(t, "first commit or an end", 30*time.Second, func() bool {
+			eventually(t, "first commit or an end", runTimeout, func() bool {
 				return manifestLists(p) > 0 || strings.Contains(runs[len(runs)-1].Output(), "server-id")
 			})
 			change()
 		}
-		eventually(t, "one of them says what is wrong", time.Minute, func() bool {
+		eventually(t, "one of them says what is wrong", runTimeout, func() bool {
 			if db.Name == "MySQL80" {
 				return true // it tells replicas apart by their UUID alone, and serves both
 			}

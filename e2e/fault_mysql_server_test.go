@@ -24,15 +24,15 @@ func TestFaultMySQLRestart(t *testing.T) {
 		change := mysqlOrders(t, db)
 		p := newPipeline(t, "fault-restart", db.URL(), nil)
 		run := start(t, p)
-		eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+		eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 		for _, end := range []func(){own.Kill, own.Stop} {
 			change()
 			end()
 			time.Sleep(time.Second)
 			own.Start()
-			before := manifestLists(p)
+			since := time.Now()
 			change()
-			eventually(t, "a commit after the restart", time.Minute, func() bool { return manifestLists(p) > before })
+			committed(t, p, "a commit after the restart", since)
 		}
 		stop(t, run)
 		catchUp(t, p)
@@ -71,7 +71,7 @@ func TestFaultMySQLNetworkCut(t *testing.T) {
 		proxy := mysqlProxy(t, db.URL())
 		p := newPipeline(t, "fault-network", db.URL(), func(p *process.Pipeline) { p.Source["port"] = proxyPort(proxy) })
 		run := start(t, p)
-		eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+		eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 		for i := range 3 {
 			toxic, err := proxy.AddToxic("cut", "limit_data", "downstream", 1, toxiproxy.Attributes{"bytes": 1500 + 777*i})
 			if err != nil {
@@ -90,9 +90,9 @@ func TestFaultMySQLNetworkCut(t *testing.T) {
 			if err := proxy.Enable(); err != nil {
 				t.Fatal(err)
 			}
-			before := manifestLists(p)
+			since := time.Now()
 			change()
-			eventually(t, "a commit after the cut", time.Minute, func() bool { return manifestLists(p) > before })
+			committed(t, p, "a commit after the cut", since)
 		}
 		stop(t, run)
 		catchUp(t, p)
@@ -174,12 +174,12 @@ func TestFaultMySQLSilence(t *testing.T) {
 			p.Source["heartbeat.interval"] = "1s"
 		})
 		run := start(t, p)
-		eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+		eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 		time.Sleep(time.Second)
-		before := manifestLists(p)
+		since := time.Now()
 		proxy.silence()
 		change()
-		eventually(t, "a commit after the silence", time.Minute, func() bool { return manifestLists(p) > before })
+		committed(t, p, "a commit after the silence", since)
 		stop(t, run)
 		catchUp(t, p)
 		equal(t, p, db.Database+".orders")
@@ -209,7 +209,7 @@ func caughtUp(t *testing.T, source, replica *mysqltest.PrivateServer, table stri
 	t.Helper()
 	sum := "SELECT CONCAT(COUNT(*), ' ', COALESCE(SUM(CRC32(CONCAT(id, v))), 0)) FROM " + table
 	want, s := source.Connect(t).Value(sum), replica.Connect(t)
-	eventually(t, "the replica has caught up", time.Minute, func() bool {
+	eventually(t, "the replica has caught up", runTimeout, func() bool {
 		found := s.Value("SELECT COUNT(*) FROM information_schema.tables WHERE CONCAT(table_schema, '.', table_name) = '" + table + "'")
 		return found == "1" && s.Value(sum) == want
 	})
@@ -242,7 +242,7 @@ func TestFaultMySQLFailover(t *testing.T) {
 		behind := newPipeline(t, "failover-replica", replica.URL+db.Database, nil) // captures from the replica all along
 		caughtUp(t, source, replica, table)
 		run := start(t, running)
-		eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(running) > 0 })
+		eventually(t, "first commit", runTimeout, func() bool { return manifestLists(running) > 0 })
 		change()
 		catchUp(t, stopped)
 		catchUp(t, behind)
@@ -258,10 +258,10 @@ func TestFaultMySQLFailover(t *testing.T) {
 		if err := proxy.Save(); err != nil {
 			t.Fatal(err)
 		}
-		before := manifestLists(running)
+		since := time.Now()
 		now := replica.Connect(t)
 		now.Exec("USE "+db.Database, "INSERT INTO orders VALUES (900001, 'on the replica')", "UPDATE orders SET v = 'on the replica' WHERE id < 1100", "DELETE FROM orders WHERE id = 1050")
-		eventually(t, "a commit after the failover", time.Minute, func() bool { return manifestLists(running) > before })
+		committed(t, running, "a commit after the failover", since)
 		stop(t, run)
 		for _, p := range []process.Pipeline{stopped, behind, running} {
 			p.SourceURL = replica.URL + db.Database
@@ -299,7 +299,7 @@ func TestFaultMySQLLostTransactions(t *testing.T) {
 		}
 		// It may get them yet, so the pipeline waits, and says for what.
 		run := start(t, p)
-		eventually(t, "it says what is missing", time.Minute, func() bool { return strings.Contains(run.Output(), "lacks transactions") })
+		eventually(t, "it says what is missing", runTimeout, func() bool { return strings.Contains(run.Output(), "lacks transactions") })
 		run.Kill()
 		run.Wait()
 		p.SourceURL = db.URL()

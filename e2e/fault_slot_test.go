@@ -22,7 +22,7 @@ func TestFaultSlotDroppedWhileRunning(t *testing.T) {
 	conn, change := orders(t, base)
 	p := newPipeline(t, "fault-dropped", base, nil)
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	dropSlot(t, conn, "freshet_fault_dropped")
 	change()
 	ends(t, p, run, "slot", "freshet_fault_dropped", "does not exist")
@@ -31,7 +31,7 @@ func TestFaultSlotDroppedWhileRunning(t *testing.T) {
 // dropSlot ends whoever reads from a slot and drops it before it comes back.
 func dropSlot(t *testing.T, conn *pgx.Conn, name string) {
 	t.Helper()
-	eventually(t, "the slot is dropped", 30*time.Second, func() bool {
+	eventually(t, "the slot is dropped", runTimeout, func() bool {
 		execute(t, conn, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = $1 AND active", name)
 		_, err := conn.Exec(t.Context(), "SELECT pg_drop_replication_slot($1)", name)
 		return err == nil
@@ -49,11 +49,11 @@ func TestFaultSlotInvalidatedWhileRunning(t *testing.T) {
 	})
 	catchUp(t, p)
 	run := start(t, p)
-	eventually(t, "the slot is read from", 30*time.Second, func() bool {
+	eventually(t, "the slot is read from", runTimeout, func() bool {
 		var active bool
 		return conn.QueryRow(t.Context(), "SELECT active FROM pg_replication_slots").Scan(&active) == nil && active
 	})
-	eventually(t, "the slot is lost", time.Minute, func() bool {
+	eventually(t, "the slot is lost", runTimeout, func() bool {
 		execute(t, conn, "INSERT INTO filler SELECT repeat(md5(i::text), 20) FROM generate_series(1, 20000) i")
 		execute(t, conn, "SELECT pg_switch_wal()")
 		execute(t, conn, "CHECKPOINT")
@@ -80,7 +80,7 @@ func TestFaultSlotTaken(t *testing.T) {
 	}
 	defer func() { other.Process.Kill(); other.Wait() }()
 	conn := connect(t, base)
-	eventually(t, "the slot is taken", 30*time.Second, func() bool {
+	eventually(t, "the slot is taken", runTimeout, func() bool {
 		var active bool
 		return conn.QueryRow(t.Context(), "SELECT active FROM pg_replication_slots WHERE slot_name = 'freshet_fault_taken'").Scan(&active) == nil && active
 	})
@@ -137,7 +137,7 @@ func (p pair) pipeline(t *testing.T, name string, source map[string]string) proc
 // fail waits until the standby has all, kills the primary and lets the standby take over.
 func (p pair) fail(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
-	eventually(t, "the standby has all", 30*time.Second, func() bool {
+	eventually(t, "the standby has all", runTimeout, func() bool {
 		var behind int64
 		return conn.QueryRow(t.Context(), "SELECT coalesce(max(pg_current_wal_insert_lsn() - replay_lsn), 1)::int8 FROM pg_stat_replication WHERE application_name = 'standby'").Scan(&behind) == nil && behind <= 0
 	})
@@ -153,7 +153,7 @@ func TestFaultFailover(t *testing.T) {
 	conn, change := orders(t, pair.primary.URL("postgres"))
 	p := pair.pipeline(t, "fault-failover", nil)
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	change()
 	pair.fail(t, conn)
 	select {
@@ -178,9 +178,9 @@ func TestFaultFailoverSlot(t *testing.T) {
 	execute(t, conn, "SELECT pg_reload_conf()")
 	p := pair.pipeline(t, "fault-failover-slot", map[string]string{"slot.failover": "true"})
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	standby := connect(t, pair.standby.URL("postgres"))
-	eventually(t, "the standby has its copy of the slot", time.Minute, func() bool {
+	eventually(t, "the standby has its copy of the slot", runTimeout, func() bool {
 		execute(t, conn, "SELECT pg_log_standby_snapshot()")
 		var there bool
 		err := standby.QueryRow(t.Context(), "SELECT synced AND NOT temporary FROM pg_replication_slots WHERE slot_name = 'freshet_fault_failover_slot'").Scan(&there)

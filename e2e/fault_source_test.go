@@ -21,7 +21,7 @@ func TestFaultDatabaseRestart(t *testing.T) {
 	_, change := orders(t, pg.URL)
 	p := newPipeline(t, "fault-restart", pg.URL, nil)
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	change()
 	if err := pg.Kill(t.Context()); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestFaultInvalidatedSlot(t *testing.T) {
 	p := newPipeline(t, "fault-invalid", pg.URL, nil)
 	catchUp(t, p)
 	execute(t, conn, "CREATE TABLE IF NOT EXISTS filler (v text)")
-	eventually(t, "the slot is lost", time.Minute, func() bool {
+	eventually(t, "the slot is lost", runTimeout, func() bool {
 		execute(t, conn, "INSERT INTO filler SELECT repeat(md5(i::text), 20) FROM generate_series(1, 20000) i")
 		execute(t, conn, "SELECT pg_switch_wal()")
 		execute(t, conn, "CHECKPOINT")
@@ -120,7 +120,7 @@ func TestFaultNetworkCut(t *testing.T) {
 		p.Source["port"] = proxy.Listen[strings.LastIndex(proxy.Listen, ":")+1:]
 	})
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	for range 3 {
 		change()
 		if err := proxy.Disable(); err != nil {

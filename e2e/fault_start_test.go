@@ -6,13 +6,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/freshet-cdc/freshet/e2e/process"
 )
 
 // failTimeout is how long freshet may take to say that something can't work.
-const failTimeout = 60 * time.Second
+const failTimeout = runTimeout
 
 // fails runs the pipeline, which must end by itself with an error that holds all
 // the words, in any case, and not the password.
@@ -152,7 +151,7 @@ func TestFaultNoReplicaIdentity(t *testing.T) {
 	execute(t, conn, "CREATE TABLE log (a int, b text); INSERT INTO log SELECT i, 'x' FROM generate_series(1, 50) i")
 	p := newPipeline(t, "fault-identity", base, nil)
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	execute(t, conn, "UPDATE log SET b = 'y' WHERE a = 1")
 	execute(t, conn, "DELETE FROM log WHERE a = 2")
 	execute(t, conn, "INSERT INTO log VALUES (51, 'z')")

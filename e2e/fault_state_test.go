@@ -98,7 +98,7 @@ func TestFaultTwoProcesses(t *testing.T) {
 	_, change := orders(t, url)
 	p := newPipeline(t, "fault-two", url, nil)
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	fails(t, p, "another")
 	change()
 	stop(t, run)

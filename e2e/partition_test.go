@@ -23,7 +23,7 @@ func TestPartitions(t *testing.T) {
 		p.Source["heartbeat.interval"] = "1s"
 	})
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	execute(t, conn, "CREATE TABLE sales_2 PARTITION OF sales FOR VALUES IN (2)")
 	execute(t, conn, "INSERT INTO sales SELECT i, 2, 'second' FROM generate_series(1, 100) i")
 	stop(t, run)
@@ -63,7 +63,7 @@ func TestColumnNotes(t *testing.T) {
 	execute(t, conn, "INSERT INTO notes SELECT i, 'v' FROM generate_series(1, 1000) i")
 	p := newPipeline(t, "notes", base, nil)
 	run := start(t, p)
-	eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+	eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 	execute(t, conn, "ALTER TABLE notes ALTER v DROP NOT NULL")
 	execute(t, conn, "INSERT INTO notes VALUES (1001, NULL, 'x')")
 	since := time.Now()
@@ -73,7 +73,7 @@ func TestColumnNotes(t *testing.T) {
 	execute(t, conn, "COMMENT ON COLUMN notes.w IS 'a comment that came later'")
 	stop(t, run)
 	run = start(t, p) // every start looks at the catalogue
-	eventually(t, "the comment in the target", 30*time.Second, func() bool {
+	eventually(t, "the comment in the target", runTimeout, func() bool {
 		files, err := filepath.Glob(filepath.Join(p.Dir, "warehouse", "public", "notes", "metadata", "*.metadata.json"))
 		if err != nil {
 			t.Fatal(err)

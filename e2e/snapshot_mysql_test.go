@@ -69,7 +69,7 @@ func TestSnapshotUnderChangeMySQL(t *testing.T) {
 // may be meant; then the statements come a moment early.
 func dumps(t *testing.T, db *mysqltest.DB) {
 	t.Helper()
-	eventually(t, "somebody reads the binlog", 30*time.Second, func() bool {
+	eventually(t, "somebody reads the binlog", runTimeout, func() bool {
 		return db.Value("SELECT COUNT(*) FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'") != "0"
 	})
 }

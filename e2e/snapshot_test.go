@@ -83,7 +83,7 @@ func TestSnapshotUnderChange(t *testing.T) {
 // slotActive waits until the pipeline follows the log.
 func slotActive(t *testing.T, conn *pgx.Conn, slot string) {
 	t.Helper()
-	eventually(t, "slot "+slot+" is active", 30*time.Second, func() bool {
+	eventually(t, "slot "+slot+" is active", runTimeout, func() bool {
 		var active bool
 		err := conn.QueryRow(t.Context(), "SELECT active FROM pg_replication_slots WHERE slot_name = $1", slot).Scan(&active)
 		return err == nil && active
@@ -135,7 +135,7 @@ func TestSnapshotBeforeVisible(t *testing.T) {
 			UPDATE orders SET v = 'hidden' WHERE id <= 50; DELETE FROM orders WHERE id BETWEEN 51 AND 60`)
 		committed <- err
 	}()
-	eventually(t, "the writer waits for the standby", 10*time.Second, func() bool {
+	eventually(t, "the writer waits for the standby", runTimeout, func() bool {
 		var n int
 		err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'").Scan(&n)
 		return err == nil && n == 1

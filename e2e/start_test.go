@@ -48,7 +48,7 @@ func measureStart(t *testing.T, url, table string) {
 		})
 		launched := time.Now()
 		run := start(t, p)
-		eventually(t, "first commit", 30*time.Second, func() bool { return manifestLists(p) > 0 })
+		eventually(t, "first commit", runTimeout, func() bool { return manifestLists(p) > 0 })
 		took := time.Since(launched)
 		if best == 0 || took < best {
 			best = took

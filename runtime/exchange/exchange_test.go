@@ -239,7 +239,7 @@ func TestNoLatencyWhenIdle(t *testing.T) {
 		select {
 		case d := <-arrived:
 			worst = max(worst, d)
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the element never arrived")
 		}
 	}

@@ -252,7 +252,7 @@ func TestBreakDropAndRename(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "scan.rewritten-tables") {
 				t.Errorf("error %v", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Errorf("rows %q", b.out.lines(b.id("t")))
 		}
 	})

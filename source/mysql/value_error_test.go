@@ -52,7 +52,7 @@ func TestValueErrors(t *testing.T) {
 				select {
 				case err := <-b.done:
 					return err
-				case <-time.After(20 * time.Second):
+				case <-time.After(2 * time.Minute):
 					t.Fatalf("%s %s goes on", c.typ, c.bad)
 				}
 				return nil

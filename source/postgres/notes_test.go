@@ -47,7 +47,7 @@ func notes(t *schema.Table) string {
 func (f *logFixture) followNotes() {
 	f.t.Helper()
 	ticket := f.log.CheckCatalogue()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	run(f.t, f.sql, "SELECT pg_logical_emit_message(true, 'x', 'x')")
 	for {
 		select {
@@ -160,7 +160,7 @@ func (s *strictSink) Emit(_ context.Context, e source.Element) error {
 // run runs a reader until a checkpoint for which done is true.
 func (s *strictSink) run(t *testing.T, src source.Source, done func(*strictSink) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	s.triggers, s.done, s.cancel = make(chan int64), done, cancel
 	go func() {

@@ -89,7 +89,7 @@ func (f *logFixture) follow() uint64 {
 	var hi, lo uint64
 	fmt.Sscanf(text, "%X/%X", &hi, &lo)
 	run(f.t, f.sql, "SELECT pg_logical_emit_message(false, 'x', 'x')", "SELECT pg_switch_wal()")
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	ask := time.NewTicker(50 * time.Millisecond)
 	defer ask.Stop()
 	for {

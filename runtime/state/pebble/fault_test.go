@@ -110,7 +110,7 @@ func diskFullAt(t *testing.T, at int) (hit bool) {
 	go func() { failed <- work(s) }()
 	select {
 	case err = <-failed:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatalf("operation %d failed, and the store hangs", at)
 	}
 	if full.Load() && !errors.Is(err, syscall.ENOSPC) && err != nil {

@@ -17,7 +17,7 @@ import (
 // gather is Gather over a connection of its own.
 func gather(t *testing.T, s *mysqltest.Server, file string, until Place, captured func(schema.TableID) bool) ([]*Prepared, []Place) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	conn, err := wire.Connect(ctx, wire.Config{Host: s.Host, Port: s.Port, User: s.User, Password: s.Password, TLS: wire.TLSConfig{Mode: wire.TLSDisabled}})
 	if err != nil {

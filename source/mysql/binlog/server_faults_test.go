@@ -23,7 +23,7 @@ func eachPrivate(t *testing.T, fn func(t *testing.T, s *mysqltest.PrivateServer)
 // ended reads a stream to its end, which must come soon, and returns why.
 func ended(t *testing.T, s *Stream) error {
 	t.Helper()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(2 * time.Minute)
 	for {
 		select {
 		case g, ok := <-s.Groups():
