@@ -13,14 +13,11 @@ import (
 // MessageOptions are the sink options by which messages have values that ReadTopic's
 // users can compare with the database.
 var MessageOptions = map[string]string{
-	// PostgreSQL does not send a wide value that an update left alone. Where the update
-	// came before the snapshot has read the row, no message would ever have the value.
-	"debezium.reselect.unavailable.values": "true",
-	"value.format":                         "debezium-json",
-	"debezium.decimal.handling.mode":       "string",
-	"debezium.binary.handling.mode":        "hex",
-	"debezium.time.precision.mode":         "microseconds",
-	"debezium.tombstones.on.delete":        "true",
+	"value.format":                   "debezium-json",
+	"debezium.decimal.handling.mode": "string",
+	"debezium.binary.handling.mode":  "hex",
+	"debezium.time.precision.mode":   "microseconds",
+	"debezium.tombstones.on.delete":  "true",
 }
 
 // unavailable is what Debezium writes for a value that PostgreSQL did not send, because

@@ -108,12 +108,14 @@ func TestEventOptions(t *testing.T) {
 // TestAsks: what the source is asked for follows from the format.
 func TestAsks(t *testing.T) {
 	for _, c := range []struct {
-		opts map[string]string
-		want sink.Asked
+		source string
+		opts   map[string]string
+		want   sink.Asked
 	}{
-		{nil, sink.Asked{Origin: true, Events: true, Unchanged: true}},
-		{map[string]string{optTransactions: "true", optReselect: "true"}, sink.Asked{Origin: true, Events: true, Transactions: true}},
-		{map[string]string{optValueFormat: formatJSON}, sink.Asked{Events: true}},
+		{"postgres", nil, sink.Asked{Origin: true, Events: true, Unchanged: true}},
+		{"mysql", nil, sink.Asked{Origin: true, Events: true}},
+		{"postgres", map[string]string{optTransactions: "true", optReselect: "true"}, sink.Asked{Origin: true, Events: true, Transactions: true}},
+		{"postgres", map[string]string{optValueFormat: formatJSON}, sink.Asked{Events: true}},
 	} {
 		opts := map[string]string{optServers: "x:1"}
 		for k, v := range c.opts {
@@ -121,6 +123,7 @@ func TestAsks(t *testing.T) {
 		}
 		s, err := New(opts, nil)
 		must(t, err)
+		s.SetSource(c.source, "")
 		if got := s.Asks(); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.opts, got, c.want)
 		}

@@ -175,11 +175,13 @@ func (o *output) topic(i int) string {
 	return o.debezium.Topic(i)
 }
 
-// Asks says what the options need of a source.
+// Asks says what the options need of a source. Only PostgreSQL's unchanged values have a
+// placeholder in Debezium; where a row image of MySQL leaves columns out, the source has
+// to say so.
 func (s *Sink) Asks() sink.Asked {
-	f := s.opts.format
+	f := s.format()
 	return sink.Asked{Origin: f.envelopes() || f.value == formatCanal, Events: true, Transactions: f.events.transactions != "",
-		Unchanged: f.envelopes() && !f.events.reselect}
+		Unchanged: f.envelopes() && !f.events.reselect && f.debezium.Connector == debezium.PostgreSQL}
 }
 
 var _ sink.Asking = (*Sink)(nil)

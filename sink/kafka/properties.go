@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/freshet-cdc/freshet/sink/kafka/producer"
 )
 
 // What holds where a property is not given.
@@ -116,7 +118,7 @@ func parseProperties(opts map[string]string, g guarantee) (properties, error) {
 		r.fail(optProperties+"acks", "fewer than all replicas acknowledge, but records are written idempotently", "add properties.enable.idempotence: false, or leave acks out")
 	}
 	r.secure()
-	r.p.common = append(r.p.common, kgo.SeedBrokers(r.p.servers...), kgo.SoftwareNameAndVersion("freshet", "1"))
+	r.p.common = append(r.p.common, kgo.SeedBrokers(r.p.servers...), kgo.SoftwareNameAndVersion("freshet", "1"), kgo.MetadataMinAge(producer.MetadataMinAge))
 	return r.p, r.err
 }
 

@@ -170,7 +170,7 @@ func (t *tableDecoder) plain(r *wireReader, op schema.Op) error {
 // leftOut notes a cell of the row under construction whose value did not come.
 func (t *tableDecoder) leftOut(column int, op schema.Op) {
 	c := schema.Cell{Row: int32(t.rows), Column: int32(column)}
-	if (op == schema.OpUpdate || t.rel.events) && t.rel.sinkResolves {
+	if t.rel.sinkResolves && (t.rel.events && t.rel.settled.Load() || !t.rel.events && op == schema.OpUpdate) {
 		t.unchanged = append(t.unchanged, c)
 		return
 	}

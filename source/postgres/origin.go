@@ -64,7 +64,7 @@ func (r *reader) readOrigin(t *tableState, c *chunkRows, n int) *schema.Origin {
 }
 
 // restRows is how long the last rows of a table wait for the next ones.
-const restRows = time.Second
+const restRows = 5 * time.Second
 
 // inOrder says that tables are read one after the other, and their last rows wait a
 // little until it is known whether they are the last of all: one connection reads, and a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -50,6 +51,8 @@ type tableState struct {
 	saved       []byte // def in JSON, for the state
 	// widened is how a restored definition must change before the first row.
 	widened *schema.Change
+	// settled is set once no snapshot runs; see the type.
+	settled *atomic.Bool
 	partitions
 }
 

@@ -91,6 +91,11 @@ func (r *reader) attach(ctx context.Context, conn *pgx.Conn, report *catalogueRe
 	for _, win := range r.core.Tables() {
 		defs = append(defs, r.tables[win.ID].widen(report, a.Start))
 	}
+	a.settled = &settled{}
+	for _, t := range r.tables {
+		t.settled = a.settled.of(t.def)
+		t.settled.Store(t.win.Phase() == window.Done && t.reread == nil)
+	}
 	a.Known = report.sees
 	if r.log, err = a.OpenLog(ctx, defs, r.rc.Needs, r.mem); err != nil {
 		return err

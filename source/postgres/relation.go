@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,18 +30,20 @@ type relation struct {
 	sinkResolves   bool
 	keylessUpdates bool
 	wantOrigin     bool
+	settled        *atomic.Bool
 	events         bool // the sink writes down what has not come as such, also of a key change
 }
 
 // relationResolver keeps the definitions that are in force at the position of
 // the reading goroutine, which alone uses it.
 type relationResolver struct {
-	cfg    *config
-	needs  source.Needs
-	conn   *pgx.Conn // opened when it is needed
-	writer uint32    // the transaction whose change is looked up, 0 for none
-	tables map[uint32]*schema.Table
-	names  map[schema.TableID]uint32
+	cfg     *config
+	settled *settled
+	needs   source.Needs
+	conn    *pgx.Conn // opened when it is needed
+	writer  uint32    // the transaction whose change is looked up, 0 for none
+	tables  map[uint32]*schema.Table
+	names   map[schema.TableID]uint32
 	// partitioned are captured tables whose rows lie in partitions; partial those
 	// of them whose partitions do not all log the full old row.
 	partitioned, partial map[uint32]bool
@@ -61,7 +64,10 @@ type relationResolver struct {
 }
 
 func newRelationResolver(a *attachment, tables []*schema.Table, needs source.Needs) *relationResolver {
-	r := &relationResolver{cfg: a.cfg, needs: needs, tables: map[uint32]*schema.Table{}, names: map[schema.TableID]uint32{},
+	if a.settled == nil {
+		a.settled = &settled{}
+	}
+	r := &relationResolver{cfg: a.cfg, settled: a.settled, needs: needs, tables: map[uint32]*schema.Table{}, names: map[schema.TableID]uint32{},
 		partitioned: map[uint32]bool{}, partial: map[uint32]bool{}, insertOnly: map[uint32]bool{}, leaves: map[uint32]bool{}, known: a.Known, checked: map[uint32]window.Snapshot{}, changed: map[uint32]uint32{}}
 	r.below = r.isBelow
 	for _, t := range tables {
@@ -152,7 +158,7 @@ func (r *relationResolver) relation(m relationMessage, t *schema.Table) *relatio
 	rel.keylessUpdates = r.needs.KeylessUpdates && rel.full
 	rel.wantBefore = rel.full && (r.needs.Before || !t.HasKey())
 	rel.sinkResolves = r.needs.ResolvesUnchanged && t.OmitsUnchanged
-	rel.wantOrigin, rel.events = r.needs.Origin, r.needs.Events
+	rel.wantOrigin, rel.events, rel.settled = r.needs.Origin, r.needs.Events, r.settled.of(t)
 	return rel
 }
 

@@ -37,6 +37,9 @@ type attachment struct {
 	// Known is what the look at the catalogue saw that the tables' definitions come from.
 	Known window.Snapshot
 
+	// settled is told by the reader which tables have no snapshot running.
+	settled *settled
+
 	cfg     *config
 	infos   []tableInfo
 	conn    *pgconn.PgConn

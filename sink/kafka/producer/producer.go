@@ -31,10 +31,10 @@ type Producer struct {
 	clients map[string]*client
 }
 
-// metadataAge is how long a client waits before it asks again where a partition is, of a
+// MetadataMinAge is how long a client waits before it asks again where a partition is, of a
 // topic that was just made or whose leader has moved. All records of a transaction wait
 // for the slowest.
-const metadataAge = 250 * time.Millisecond
+const MetadataMinAge = 250 * time.Millisecond
 
 // client has one transactional id.
 type client struct {
@@ -66,7 +66,7 @@ func Open(ctx context.Context, cfg Config, restore txn.Restore) (_ *Producer, er
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	cfg.Options = append([]kgo.Opt{kgo.MetadataMinAge(metadataAge), kgo.WithHooks(sentHook{cfg.Reached})}, cfg.Options...)
+	cfg.Options = append([]kgo.Opt{kgo.MetadataMinAge(MetadataMinAge), kgo.WithHooks(sentHook{cfg.Reached})}, cfg.Options...)
 	p := &Producer{cfg: cfg, machine: txn.New(txn.Config{Prefix: cfg.Prefix, Lineage: cfg.Lineage}), clients: map[string]*client{}}
 	defer func() {
 		if err != nil {
