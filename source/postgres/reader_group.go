@@ -61,7 +61,6 @@ func (r *reader) rows(ctx context.Context, rows logRows) error {
 		return nil
 	}
 	if t.win.Phase() == window.Done {
-		t.settled.Store(true)
 		return r.emitChanges(ctx, b)
 	}
 	verdict := window.Drop

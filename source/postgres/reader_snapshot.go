@@ -247,6 +247,7 @@ func (r *reader) done(ctx context.Context, t *tableState) error {
 	}
 	t.chunksTotal = t.plan.chunks()
 	t.plan, t.seen = nil, nil
+	t.settled.Store(true)
 	t.drop()
 	r.progressTable(t)
 	r.logger.Info("snapshot done", "table", t.def.ID.String(), "rows", t.rows)

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -147,6 +148,10 @@ func (r *cellReader) fill(ctx context.Context, rows *logRows, cells []unresolved
 		if !found {
 			// Its row is gone again: the log brings the delete, and nothing in the
 			// database has the value any more.
+			if rel := cells[0].rel; rel.events && rel.sinkResolves { // it says so itself
+				leaveOut(rows.Batch, int32(row), columns)
+				continue
+			}
 			r.logger.Warn("an unchanged column value can't be had: its row was deleted since", "table", table.ID.String(),
 				"column", table.Columns[columns[0]].Name, "position", formatLSN(cells[0].lsn))
 			continue
@@ -162,6 +167,16 @@ func (r *cellReader) fill(ctx context.Context, rows *logRows, cells []unresolved
 	rows.Batch.Record.Release()
 	rows.Batch.Record = record
 	return nil
+}
+
+// leaveOut notes that columns of a row have no value.
+func leaveOut(b *schema.Batch, row int32, columns []int) {
+	for _, c := range columns {
+		b.Unchanged = append(b.Unchanged, schema.Cell{Row: row, Column: int32(c)})
+	}
+	slices.SortFunc(b.Unchanged, func(a, b schema.Cell) int {
+		return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Column, b.Column))
+	})
 }
 
 // readRow reads columns of the row with the key of row i, as text.
